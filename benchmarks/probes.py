@@ -24,7 +24,8 @@ from shaketable.experiment import Experiment
 from shaketable.nlp.parser import open_parser
 from shaketable.probes.batch import PairTable, draw_batch
 from shaketable.probes.matched_pairs import find_matched_pairs
-from shaketable.probes.suite import PAPER_CONTROLS, select_probes
+from shaketable.probes.presets import PAPER_CONTROLS
+from shaketable.probes.suite import select_probes
 from shaketable.tasks._probe_scoring import score_pair_table
 from shaketable.tasks.probes import ProbesTask
 

@@ -13,8 +13,13 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from textwrap import fill
+from typing import TYPE_CHECKING
 
+from shaketable.core.results import Result
 from shaketable.files.atomic import atomic_write
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("SHAKETABLE_DATA") or ROOT.parent / "shared" / "data")
@@ -45,6 +50,15 @@ def prose(text: str) -> str:
     return fill(" ".join(text.split()), 120, break_long_words=False, break_on_hyphens=False)
 
 
+def plain_drops(result: Result) -> pd.DataFrame:
+    """The table of a query attack with plain 95 % intervals: those in the table are corrected for all its rows."""
+    frame = result.tables["query attack"].copy()
+    known = {(one.ranker, one.name): one for one in result.findings}
+    found = [known[row["ranker"], f"drop({row['attack']})"] for row in frame.to_dict("records")]
+    frame["drop % low"], frame["drop % high"] = [one.low for one in found], [one.high for one in found]
+    return frame
+
+
 def need_data(*parts: str) -> None:
     """End, without failing, where the data are not on this machine: a page stays as it was."""
     if not (place := DATA.joinpath(*parts)).exists():
@@ -66,3 +80,13 @@ def write_page(script: str, title: str, parts: Iterable[str]) -> None:
     with atomic_write(page) as out:
         out.write(text)
     print(text)
+
+
+def write_section(script: str, heading: str, parts: Iterable[str]) -> None:
+    """Write the last section of a script's page again, or add it: for a part that needs no hour."""
+    page = page_of(script)
+    before = page.read_text(encoding="utf-8").partition(f"\n## {heading}\n")[0].rstrip("\n")
+    text = "\n\n".join([before, f"## {heading}", *(part.strip("\n") for part in parts)]) + "\n"
+    with atomic_write(page) as out:
+        out.write(text)
+    print(text.removeprefix(before))

@@ -16,7 +16,7 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from evidence import line, need_data, page_of, prose, table, write_page
+from evidence import line, need_data, page_of, plain_drops, prose, table, write_page
 from evidence.neural import VECTORS, open_rag24
 from evidence.substitution import FITTED, white, wsra
 from shaketable.core.protocols import Model
@@ -327,7 +327,7 @@ def dropped(experiment: Experiment, draws: int = 5) -> list[list[str]]:
 
 def drop_rows(result: Result) -> list[list[str]]:
     """The rows of a query attack."""
-    found, lines = result.tables["query attack"], []
+    found, lines = plain_drops(result), []
     for attack, part in found.groupby("attack", sort=False):
         for row in part.to_dict("records"):
             ends = f"[{row['drop % low']:+.1f}, {row['drop % high']:+.1f}]"

@@ -203,8 +203,9 @@ def intro(how: LambdaMART) -> str:
     return prose(f"""As in section 6.1 of the paper: a fifth of the queries is held out, and four baselines (LambdaMART,
     GBRT, AFS, AdaRank) learn on two thirds of it and are validated on the rest. The other queries go into {FOLDS}
     folds, 60/20/20, and each is tested on once. U-CRO, T-SARO and T-FARO are trained against one baseline; T*-FARO and
-    GeoRisk against the four learned ones, whose numbers below are means over the four. All is NDCG@10, ties broken
-    against the ranking; columns are those of Table 7. Lists without a relevant document are no topics of GeoRisk, in
+    GeoRisk against the four learned ones, whose numbers below are means over the four. All is
+    nDCG(dcg='exp-log2')@10 of ir_measures, the NDCG of the paper: the gain is exponential, and ties are broken against
+    the ranking. Columns are those of Table 7. Lists without a relevant document are no topics of GeoRisk, in
     training either. LambdaMART has {how.trees} trees of {how.leaves} leaves with {how.min_docs} rows at least, {size}.
     Brackets hold 95 % bootstrap intervals over queries; p is of a paired t-test of the loss against plain LambdaMART's,
     corrected by Holm over the ten rows.""")

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from scipy.stats import kendalltau
 
-from evidence import line, need_data, prose, table, write_page
+from evidence import line, need_data, plain_drops, prose, table, write_page
 from evidence.neural import net, open_rag24
 from shaketable.core.protocols import Model
 from shaketable.datasets.splits import split_held_out
@@ -46,7 +46,7 @@ def learned(experiment: Experiment) -> dict[str, Model]:
 
 
 def drops(experiment: Experiment) -> pd.DataFrame:
-    return QueryTypos(measure=MEASURE).run(experiment).tables["query attack"]
+    return plain_drops(QueryTypos(measure=MEASURE).run(experiment))
 
 
 def rows(frame: pd.DataFrame) -> list[list[str]]:

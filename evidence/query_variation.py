@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from evidence import DATA, line, need_data, prose, table, write_page
+from evidence import DATA, line, need_data, plain_drops, prose, table, write_page
 from shaketable.core.home import home_folder
 from shaketable.core.registries import RANKERS
 from shaketable.datasets.load import load
@@ -69,7 +69,7 @@ def by_category(frame: pd.DataFrame) -> Iterator[list[str]]:
 
 def attacked(experiment: Experiment) -> list[list[str]]:
     """A row for each ranker: what attacks change, with the interval over queries."""
-    frame = QueryTypos().run(experiment).tables["query attack"]
+    frame = plain_drops(QueryTypos().run(experiment))
     return [
         [f"{ranker}, {experiment.collection.name}", *(_interval(row) for _, row in rows.iterrows())]
         for ranker, rows in frame.groupby("ranker", sort=False)

@@ -16,6 +16,11 @@ fitting labels have nothing to say: their kappa moves by 0.01 at most between 2 
 of our test labels between 0.46 and 0.52. Phrases are counted in the collection that the queries belong to; the passages
 of ANTIQUE are not at hand, so there in those of rag24.
 
+Every judge of today also rejects swaps in names and in the bundled list of fixed phrases, which was written after the
+labels. Without a collection a swap beside a content word is not judged, and counts as not approved: this raises the
+precision and lowers the recall. Before this rule and the list, MiniLM without a collection had a precision of 0.80 and
+a recall of 0.82 on the test labels, and all evidence together 0.85 and 0.77.
+
 Kinds: what `classify_variation` says about variations whose kind is known, and how pairs of user queries for one topic
 (UQV of Robust 2004) distribute beside the paper's own count on UQV100.
 """
@@ -122,12 +127,13 @@ def labelled() -> Iterator[tuple[str, Row]]:
     """Our labels of what `syn_swap` makes: which version of it made it, and the row."""
     with LABELS.open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file, delimiter="\t"):
-            original = normalise_query(collection(row["collection"]).queries[row["query"]].text)
+            written = collection(row["collection"]).queries[row["query"]].text
+            original = normalise_query(written)
             tokens = original.split()
             old = split_token(tokens[int(row["place"])])
             assert old is not None
             tokens[int(row["place"])] = f"{old.head}{row['word']}{old.tail}"
-            case = ValidityCase(PARAPHRASING, original, " ".join(tokens), find_sources("syn_swap"))
+            case = ValidityCase(PARAPHRASING, original, " ".join(tokens), find_sources("syn_swap"), written)
             yield row["made by"], Row(row["collection"], row["collection"], case, row["valid"] == "yes")
 
 
@@ -251,16 +257,17 @@ def validity_page(antique: list[Row], trec: list[Row]) -> list[str]:
     ours = [row for _, row in swaps if row.texts != FIT]
     train, test = by_hand(antique), by_hand(trec)
     fit = train + [row for _, row in swaps if row.texts == FIT]
-    rules, default = fitted(fit, similarity), Validity()
-    names = ("kept", "added", "meant", "drift", "vouched")
-    listed, usual = (", ".join(f"{name} {getattr(of, name)}" for name in names) for of in (rules, default))
+    refitted, default = fitted(fit, similarity), Validity()
+    rules = replace(default, similarity=similarity)
+    names = ("min_kept_share", "max_added_words", "min_expressed_share", "max_drift_words", "max_supported_drift_words")
+    listed, usual = (", ".join(f"{name} {getattr(of, name)}" for name in names) for of in (refitted, default))
     lines = [
         "## Validity",
         "",
         f"Of the paper, {len(train)} rows of ANTIQUE and {len(test)} of TREC DL 2019 were labelled by hand;",
         f"of what `syn_swap` makes, {len(swaps)} swaps are labelled ({len(swaps) - len(ours)} of {FIT}, to fit on).",
         f"Fitted: {listed};",
-        f"the defaults of `Validity` are {usual}.",
+        f"the defaults of `Validity`, which the tables use, are {usual}.",
         "",
         *generator_lines(swaps),
     ]
@@ -271,7 +278,7 @@ def validity_page(antique: list[Row], trec: list[Row]) -> list[str]:
         alone = {
             "the part of speech alone": by(replace(plain, min_phrase_count=10**9)),
             "and phrases": by(plain),
-            "MiniLM and the part of speech": by(rules, counted=False),
+            "MiniLM, without a collection": by(rules, counted=False),
             "all of it": by(rules),
         }
         lines += ["", "### What each source adds: `syn_swap`, test", "", *sources({"": ours}, alone)]

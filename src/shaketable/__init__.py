@@ -9,8 +9,12 @@ docs/extending.md shows how to write your own rankers, transforms, probes, recip
 
 from __future__ import annotations
 
+import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+IMPORT_TIME_S = time.time()
+"""A source file that was changed later may differ from the code that this process imported from it."""
 
 _MODULES = {
     "load": "shaketable.datasets.load",

@@ -90,8 +90,8 @@ def check_ranker(thing: Any, slates: Sequence[Slate] | None = None) -> None:
     except ShaketableError as error:
         raise AssertionError(str(error)) from error
     name = ranker.name
-    pointwise = getattr(ranker, "pointwise", False)
-    _require(isinstance(pointwise, bool), f"{name}: pointwise must be True, False or absent, it is {pointwise!r}")
+    pointwise = getattr(ranker, "pointwise", None)
+    _require(isinstance(pointwise, bool | None), f"{name}: pointwise must be True, False or absent, not {pointwise!r}")
     mark = getattr(ranker, "fingerprint", None)
     _require(mark is None or (isinstance(mark, str) and mark != ""), f"{name}: fingerprint must be a text or absent")
 

@@ -101,6 +101,7 @@ class TestRankers:
         assert {finding.ranker for finding in done.findings} == {"fussy one", "q"}
         assert [(f.ranker, f.query) for f in done["effectiveness"].failures] == [("fussy one", "bark for pain")]
         asked = {"scoring with fussy one", "searching with q", "searching with bm25"}
+        asked.add("scoring with fussy one, to see whether it is pointwise")
         assert asked == {what for what in watched if " with " in what}
         assert list(done.provenance["rankers"]) == ["fussy one", "q"]
         assert {"fussy one", "q"} <= done.provenance["spent"].keys()
@@ -292,7 +293,7 @@ class TestFolder:
         out = tmp_path / "out"
         out.mkdir()
         (out / "report.html").write_text("mine")
-        monkeypatch.setattr("shaketable.api.audit.run_tasks", lambda *given: pytest.fail("work was done"))
+        monkeypatch.setattr("shaketable.api.planning.run.run_tasks", lambda *given: pytest.fail("work was done"))
         with pytest.raises(SystemExit) as ended:
             main(["audit", "--data", str(folder), "--ranker", "bm25", "--out", str(out)])
         assert ended.value.code == 2

@@ -69,7 +69,7 @@ def trained(folder: Path, defence: str | None, **more):
         f"piat({FEW})",
         f"piat({FEW}, loss='kl')",
         f"piat({FEW}, loss='listnet', top=2, size=6, attacked=3)",
-        f"da({FEW}, words=0)",
+        f"da({FEW})",
         "da(copies=1, words=4)",
     ],
 )
@@ -98,6 +98,29 @@ def test_every_defence_trains_a_ranker_and_its_card_tells(kept, tmp_path, defenc
     ranker = done.model.open(collection)
     (scores,) = ranker.score([Slate("tea", tuple(doc for _, doc in list(collection.docs.items())[:5]))])
     assert np.isfinite(scores).all()
+
+
+def test_piat_learns_from_queries_without_judgements(home, tmp_path):
+    """Their candidates are attacked, and their lists are drawn beside the labelled ones."""
+    topics = tmp_path / "more.tsv"
+    topics.write_text("u1\thow to store tea\nu2\tsmall boats on a river\n")
+    done, _ = trained(tmp_path / "m", "piat(documents=1)", unlabelled=topics)
+    plain, _ = trained(tmp_path / "n", "piat(documents=1)")
+    rows = [one for path in (home / "adversaries").glob("*.jsonl") for one in read_adversarial_documents(path)]
+    assert {"u1", "u2"} <= {qid for one in rows for qid in one.queries}
+    counts = [one.card["defence"]["examples"]["documents"] for one in (done, plain)]
+    assert counts[0] == counts[1] + 2
+    assert not same(tmp_path / "m", tmp_path / "n")
+
+
+def test_unlabelled_queries_need_piat_and_ids_of_their_own(tmp_path):
+    topics = tmp_path / "more.tsv"
+    taken = next(iter(read_sample().queries))
+    topics.write_text(f"{taken}\thow to store tea\n")
+    with pytest.raises(BadInput, match="leave out --unlabelled: only the defence piat"):
+        trained(tmp_path / "m", "at", unlabelled=topics)
+    with pytest.raises(BadInput, match=f"the unlabelled query '{taken}' has the id"):
+        trained(tmp_path / "m", "piat", unlabelled=topics)
 
 
 def test_no_defence_standard_training_and_piat_of_natural_loss_alone_are_one(kept, tmp_path):
@@ -191,8 +214,8 @@ def test_what_is_no_net_can_be_trained_as_usual(tmp_path):
 def test_senseless_wishes_are_refused_in_a_sentence(kept, tmp_path):
     out = tmp_path / "m"
     cases = {
-        "leave out --adversarial-documents: da does not learn from attacked documents": {
-            "defence": "da",
+        "leave out --adversarial-documents: da.words=5. does not learn from attacked documents": {
+            "defence": "da(words=5)",
             "adversarial_documents": "x.jsonl",
         },
         "leave out --adversarial-documents: adversarial documents are for a defence": {

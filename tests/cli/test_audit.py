@@ -64,6 +64,22 @@ def test_tables_on_demand(shaketable, folder):
     assert "there are: risk: " in shaketable(*words, "--table", "#").complaint()
 
 
+def test_the_table_of_systems(shaketable, folder, tmp_path):
+    words = ("audit", "--data", folder, "--ranker", "bm25", "--ranker", "ql")
+    files = ("--latex", "t.tex", "--markdown", "t.md")
+    ended = shaketable(*words, "--task", "effectiveness", "--table", "systems", *files)
+    assert ended.code == 0, ended.err
+    assert "Mean effectiveness of 2 systems over 3 queries." in ended.out
+    assert "effect size" not in ended.out, "no other table"
+    assert r"System & \multicolumn{2}{c}{nDCG@10} & \multicolumn{2}{c}{AP} &" in (tmp_path / "t.tex").read_text()
+    assert "| System | nDCG@10 | AP | RR@10 |" in (tmp_path / "t.md").read_text()
+    page = (tmp_path / "shaketable-audit" / "report.html").read_text()
+    assert '<table class="systems">' in page
+    ended = shaketable(*words, "--task", "agreement", "--latex", "none.tex")
+    assert "none.tex is not written: only the task effectiveness has a table of systems" in ended.err
+    assert not (tmp_path / "none.tex").exists()
+
+
 def test_without_judgements_it_compares_rankings(shaketable, folder):
     (folder / "qrels" / "test.tsv").unlink()
     words = ("audit", "--data", folder, "--ranker", "bm25", "--ranker", "ql", "--out", "out")

@@ -5,9 +5,15 @@ from __future__ import annotations
 import csv
 import json
 import re
+import sys
 
 import pytest
 import pytrec_eval
+
+from shaketable.api.evaluate import evaluate
+from shaketable.datasets.scores import read_scores
+from shaketable.files.checksums import digest_file
+from shaketable.measures.risk import t_star_risk_p
 
 TABLE_3 = """\
 topic,s1,s2,s3,s4,s5,s6,s7,s8
@@ -99,6 +105,46 @@ def test_runs_against_trec_eval(shaketable, trec):
     assert float(rows[1]["nDCG@10"]) == pytest.approx(mean)
 
 
+def test_the_provenance_says_what_the_numbers_depend_on(shaketable, trec, monkeypatch):
+    words = ["evaluate", "--qrels", "qrels", "--run", "good.run", "--run", "other=poor.run", "--measure", "map"]
+    words += ["--significance-test", "wilcoxon", "--correction", "bh", "--alpha", "2", "--seed", "3", "--json", "-"]
+    monkeypatch.setattr(sys, "argv", ["shaketable", *words])
+    found = json.loads(shaketable(*words).out)["provenance"]
+    assert found["versions"].keys() >= {"python", "shaketable", "numpy", "scipy", "pandas", "ir-measures"}
+    assert found["command"] == words
+    assert found["inputs"]["qrels"] == {"path": "qrels", "blake2b": digest_file(trec["qrels"])}
+    folder = trec["qrels"].parent
+    assert found["inputs"]["runs"]["other"] == {"path": "poor.run", "blake2b": digest_file(folder / "poor.run")}
+    assert (found["measures"], found["test"], found["correction"]) == (["AP"], "wilcoxon", "bh")
+    assert (found["alphas"], found["seed"]) == ([2.0], 3)
+    runs = {"a": {"q1": {"d1": 1.0}}, "b": {"q1": {"d2": 1.0}}}
+    inputs = evaluate({"q1": {"d1": 1}}, runs).provenance["inputs"]
+    assert inputs == {"qrels": "in memory", "runs": {"a": "in memory", "b": "in memory"}}
+
+
+def test_the_header_names_the_references_of_differences_and_of_risk(shaketable, trec):
+    words = ("evaluate", "--qrels", "qrels", "--run", "good.run", "--run", "poor.run")
+    plain = " ".join(shaketable(*words).out.split())
+    assert "differences against: good, the first of the systems; risk against: mean of all systems" in plain
+    named = " ".join(shaketable(*words, "--baseline", "poor", "--baseline", "max").out.split())
+    assert "differences against: poor; risk against: poor, max of all systems" in named
+    assert shaketable(*words, "--html", "page.html").code == 0
+    assert "good, the first of the systems" in (trec["qrels"].parent / "page.html").read_text()
+
+
+def test_risk_against_the_mean_is_shown_once_with_the_test_of_t_star_risk(shaketable, tmp_path):
+    (tmp_path / "x.csv").write_text(TABLE_3)
+    scores = read_scores(tmp_path / "x.csv")
+    p = t_star_risk_p(scores.values, (0.0, 5.0))
+    words = ("evaluate", "--scores", "x.csv", "--alpha", "0", "--alpha", "5", "--json", "-")
+    mean = table(json.loads(shaketable(*words).out), "risk")
+    assert "T*Risk" not in mean[0]
+    assert [row["p"] for row in mean] == pytest.approx([*p[:, 0], *p[:, 1]])
+    single = table(json.loads(shaketable(*words, "--baseline", "s1").out), "risk")
+    assert [row["T*Risk"] for row in single] == pytest.approx([row["TRisk"] for row in mean])
+    assert [row["p*"] for row in single] == pytest.approx([row["p"] for row in mean])
+
+
 def test_a_page_with_plots(shaketable, tmp_path):
     (tmp_path / "x.csv").write_text(TABLE_3)
     assert shaketable("evaluate", "--scores", "x.csv", "--html", "page.html").code == 0
@@ -171,3 +217,59 @@ def test_broken_files_are_named_with_their_line(shaketable, trec, tmp_path, case
     assert ended.complaint().startswith(place), ended.complaint()
     assert not (tmp_path / "out.json").exists()
     assert not (tmp_path / "out.html").exists()
+
+
+def write_scores(path) -> None:
+    """Scores of 25 topics: c beats a and b by every test, and b and a are close."""
+    rows = [f"q{i},{0.2 + i % 7 / 50},{0.21 + i % 5 / 50},{0.5 + i % 6 / 50}" for i in range(25)]
+    path.write_text("topic,a,b,c_\n" + "\n".join(rows) + "\n")
+
+
+@pytest.mark.parametrize("test", ["t_test", "wilcoxon", "randomisation", "tukey-hsd"])
+def test_the_table_of_systems_names_its_test(shaketable, tmp_path, test):
+    write_scores(tmp_path / "x.csv")
+    files = ("--latex", "t.tex", "--markdown", "t.md", "--html", "page.html", "--json", "j")
+    ended = shaketable("evaluate", "--scores", "x.csv", "--significance-test", test, *files)
+    assert ended.code == 0, ended.err
+    shown = {
+        "terminal": re.sub(r"\s+", " ", ended.out),
+        "latex": (tmp_path / "t.tex").read_text(),
+        "markdown": (tmp_path / "t.md").read_text().replace("\\", ""),
+        "page": (tmp_path / "page.html").read_text(),
+    }
+    correction = "valid for all pairs together" if test == "tukey-hsd" else "Holm correction for 3 pairs"
+    for text in shown.values():
+        assert correction in text
+    assert re.search(r"c c_ 0\.5480ᵃᵇ ◂", shown["terminal"])
+    assert r"c & c\_ & \textbf{0.5480} & \textsuperscript{ab} \\" in shown["latex"]
+    assert "| c | c_ | **0.5480**<sup>ab</sup> |" in shown["markdown"]
+    assert '<b>0.5480</b></td><td><sup title="better than a, b">ab</sup>' in shown["page"]
+    data = json.loads((tmp_path / "j").read_text())
+    assert data["results"][0]["system_table"]["beaten"] == [[[]], [[]], [[0, 1]]]
+    assert all((row["p"] < 0.05) == ("c_" in (row["ranker"], row["other"])) for row in table(data, "all pairs"))
+
+
+def test_p_against_the_baseline_by_tukey_is_that_of_the_pair(shaketable, tmp_path):
+    write_scores(tmp_path / "x.csv")
+    data = json.loads(
+        shaketable(
+            *("evaluate", "--scores", "x.csv", "--significance-test", "tukey_hsd", "--baseline", "b", "--json", "-")
+        ).out
+    )
+    pairs = {frozenset((row["ranker"], row["other"])): row["p"] for row in table(data, "all pairs")}
+    found = {row["ranker"]: row["p"] for row in table(data, "effectiveness")}
+    assert found == {"a": pairs[frozenset("ab")], "b": None, "c_": pairs[frozenset(("b", "c_"))]}
+
+
+def test_tukey_refuses_a_correction(shaketable, tmp_path):
+    write_scores(tmp_path / "x.csv")
+    words = ("--scores", "x.csv", "--significance-test", "tukey_hsd", "--correction", "holm")
+    assert "leave out the correction holm" in shaketable("evaluate", *words).complaint()
+
+
+def test_a_folder_of_latex_has_the_table_of_systems_too(shaketable, tmp_path):
+    write_scores(tmp_path / "x.csv")
+    assert shaketable("evaluate", "--scores", "x.csv", "--latex", "tables", "--markdown", "tables").code == 0
+    assert r"\label{tab:systems}" in (tmp_path / "tables" / "effectiveness-systems.tex").read_text()
+    assert "<sup>ab</sup>" in (tmp_path / "tables" / "effectiveness-systems.md").read_text()
+    assert "$-$" in (tmp_path / "tables" / "risk-against-mean.tex").read_text(), "losses have minus signs"

@@ -43,6 +43,8 @@ def test_own_pairs_decide_the_exit_code(shaketable, tmp_path):
     done = shaketable("probe", "--ranker", "bm25", "--pairs", right)
     assert done.code == 0
     assert "your pairs, one by one" in done.out
+    assert PAIRS[0]["a"] in done.out
+    assert PAIRS[0]["b"] in done.out
     wrong = written(tmp_path / "wrong.jsonl", [PAIRS[0] | {"expect": "b"}])
     done = shaketable("probe", "--ranker", "bm25", "--pairs", wrong)
     assert done.code == 1

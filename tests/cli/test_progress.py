@@ -22,13 +22,16 @@ import time
 def slow(query, texts):
     time.sleep(0.3)
     return [len(text) for text in texts]
+
+slow.pointwise = True
 """
 
 
 @pytest.fixture
 def slow(tmp_path):
     (tmp_path / "slow.py").write_text(SLOW)
-    return "audit", "--ranker", "slow=./slow.py:slow", "--task", "effectiveness", "--task", "variance"
+    tasks = "--task", "effectiveness", "--task", "variance"
+    return "audit", "--ranker", "slow=./slow.py:slow", *tasks, "--budget", "none"
 
 
 def test_without_a_terminal_a_line_reports_progress(shaketable, folder, slow, monkeypatch):

@@ -8,7 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from shaketable.datasets.letor import read_letor
+from shaketable.datasets.splits import make_folds
+from shaketable.datasets.trec import read_qrels, read_run
+from shaketable.rankers.ltr import read_model
 from shaketable.tasks.runner import list_default_tasks
+from shaketable.training.feature_learner import cross_validate, learn
+from shaketable.training.linear import RankSVM
 
 pytestmark = pytest.mark.slow
 
@@ -41,6 +47,93 @@ def test_from_feature_files_to_an_evaluation(shaketable, letor):
     run, qrels = letor / "models" / "svm" / "test.run", letor / "models" / "svm" / "test.qrels"
     data = json.loads(shaketable("evaluate", "--qrels", qrels, "--run", run, "--json", "-").out)
     assert {f["name"]: f["value"] for r in data["results"] for f in r["findings"]}["nDCG@10"] > 0.8
+
+
+def test_training_and_evaluation_print_the_same_number_under_the_same_name(shaketable, letor):
+    with (letor / "test.txt").open("a") as out:  # a query without relevant documents counts 0 in both
+        out.write("0 qid:99 1:0.3 2:0.1 # d0\n0 qid:99 1:0.5 2:0.9 # d1\n")
+    ended = shaketable(
+        *("train", "ranksvm(C=0.1)", "--letor", "train.txt", "--letor-valid", "test.txt", "--letor-test", "test.txt"),
+        *("--model", "svm", "--json", "svm.json"),
+    )
+    trained = json.loads((letor / "svm.json").read_text())
+    exponential = "nDCG(dcg='exp-log2')@10"
+    data = json.loads(
+        shaketable(
+            *("evaluate", "--qrels", "svm/test.qrels", "--run", "svm/test.run", "--measure", "nDCG@10"),
+            *("--measure", "ndcg_cut_10", "--measure", exponential, "--json", "-"),
+        ).out
+    )
+    table = data["results"][0]["tables"]["effectiveness"]
+    linear, exponential_mean = (row[table["columns"].index("mean")] for row in table["rows"])  # a row per measure
+    assert trained["test"] == pytest.approx({"nDCG@10": linear, exponential: exponential_mean}, abs=1e-12)
+    assert abs(linear - exponential_mean) > 1e-3
+    assert trained["card"]["value"] == pytest.approx(exponential_mean, abs=1e-12)  # no scores tie
+    assert f"nDCG@10 {linear:.4f} and {exponential} {exponential_mean:.4f} on the test queries" in ended.err
+    assert "NDCG" not in ended.out + ended.err
+
+
+def test_folds_of_a_feature_file(shaketable, letor):
+    ended = shaketable("train", "ranksvm", "--letor", "train.txt", "--folds", 3, "--model", "cv", "--json", "cv.json")
+    assert ended.code == 0, ended.err
+    assert "trained in 3 folds; its run joins the test folds; nDCG@10" in ended.err
+    data, run = read_letor(letor / "train.txt"), read_run(letor / "cv" / "test.run")
+    assert read_qrels(letor / "cv" / "test.qrels") == data.to_qrels()
+    assert run.keys() == set(data.qids)
+    for number, fold in enumerate(make_folds(data.qids, 3, 0), 1):
+        train, valid, test = (
+            data.select_queries([data.qids.index(qid) for qid in part]) for part in (fold.train, fold.valid, fold.test)
+        )
+        lists = test.to_run(learn(RankSVM(), train, valid).score_letor(test))
+        assert lists == test.to_run(read_model(letor / "cv" / f"fold-{number}").score_letor(test))
+        for qid in fold.test:
+            assert run[qid] == pytest.approx(lists[qid], abs=1e-5)
+    result = json.loads((letor / "cv.json").read_text())
+    assert [row["folder"] for row in result["card"]["models"]] == ["fold-1", "fold-2", "fold-3"]
+    evaluated = shaketable("evaluate", "--qrels", "cv/test.qrels", "--run", "cv/test.run", "--json", "-").out
+    found = {f["name"]: f["value"] for r in json.loads(evaluated)["results"] for f in r["findings"]}
+    assert found["nDCG@10"] == pytest.approx(result["test"]["nDCG@10"], abs=1e-12)
+
+
+def test_each_fold_of_a_feature_file_is_tuned_on_its_own_validation_queries(shaketable, letor):
+    words = ("train", "ranksvm", "--letor", "train.txt", "--folds", 3, "--tune", "--model", "cv")
+    ended = shaketable(*words)
+    assert ended.code == 0, ended.err
+    data = read_letor(letor / "train.txt")
+    wanted = cross_validate(RankSVM(), data, k=3, grid=RankSVM.grid)[1]
+    found = [read_model(letor / "cv" / f"fold-{number}") for number in (1, 2, 3)]
+    assert [model.learner for model in found] == [model.learner for model in wanted]
+    assert [model.predictor for model in found] == [model.predictor for model in wanted]
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("--folds", 3, "--letor-valid", "vali.txt"), "leave out --letor-valid: with --folds, each fold validates"),
+        (("--folds", 3, "--letor-test", "test.txt"), "leave out --letor-test: with --folds"),
+        (("--folds", 2), "cannot be split into 2 folds"),
+        (("--valid-split", "dev"), "leave out --valid-split: a feature file (--letor) has no splits"),
+        (("--train-split", "all", "--split-ratio", "60/20/20"), "leave out --train-split and --split-ratio: a feature"),
+    ],
+)
+def test_no_option_is_ignored_with_a_feature_file(shaketable, letor, words, complaint):
+    assert complaint in shaketable("train", "prank", "--letor", "train.txt", "--model", "m", *words).complaint()
+    assert not (letor / "m").exists()
+
+
+def test_the_history_and_the_trials_name_their_measure(shaketable, letor):
+    pytest.importorskip("lightgbm")
+    files = ("--letor", "train.txt", "--letor-valid", "vali.txt", "--not-worse-than", "feature:2")
+    geo = "lambdamart(objective='georisk', alpha=1, trees=3, leaves=4, min_docs=2, truncation=5)"
+    for learner, heading in ((geo, "GeoRisk"), (geo.replace("georisk", "u-cro"), "URisk")):
+        ended = shaketable("train", learner, *files, "--model", "m", "--overwrite", "--json", "m.json")
+        assert ended.code == 0, ended.err
+        assert json.loads((letor / "m.json").read_text())["card"]["history_measure"] == heading
+        assert heading in ended.out
+        assert "nDCG" not in ended.out
+    plain = "lambdamart(trees=3, leaves=4, min_docs=2, truncation=5)"
+    assert "nDCG(dcg='exp-log2')@5" in shaketable("train", plain, *files[:4], "--model", "plain").out
+    assert "nDCG(dcg='exp-log2')@10" in shaketable("train", "prank", *files[:4], "--tune", "--model", "prank").out
 
 
 def test_a_model_learned_on_a_collection_is_a_ranker(shaketable, folder):

@@ -67,3 +67,20 @@ def test_bad_words(shaketable, tmp_path):
         "add_queries is a transform of documents"
         in shaketable("vary", "q.tsv", "--transform", "add-queries").complaint()
     )
+
+
+def test_a_variation_without_evidence_is_not_judged(shaketable, tmp_path):
+    """A file of such variations is judged again where a collection is at hand, so its label stays empty."""
+    (tmp_path / "q.tsv").write_text("q1\tcold war origins\nq2\thow to buy a house\nq3\tversailles failure\n")
+    for name in ("v.jsonl", "v.tsv"):
+        ended = shaketable("vary", "q.tsv", "--transform", "syn_swap", "-n", "5", "--write-variations", name)
+    found = rows((tmp_path / "v.jsonl").read_text())
+    cold, unknown = ({r["text"]: r for r in found if r["qid"] == qid} for qid in ("q1", "q3"))
+    assert cold["chilly war origins"]["valid"] is False
+    unjudged = [r for r in found if r["valid"] is None]
+    assert unjudged or all(r["valid"] is False for r in unknown.values())
+    assert all(r["why"].startswith("Not judged:") for r in unjudged)
+    assert not any(r["valid"] for r in unknown.values())
+    assert ended.err.count(f"{len(unjudged)} could not be judged") == bool(unjudged)
+    column = [line.split("\t")[5] for line in (tmp_path / "v.tsv").read_text().splitlines()[1:]]
+    assert column == ["" if r["valid"] is None else str(r["valid"]) for r in found]

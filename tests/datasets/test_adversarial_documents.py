@@ -230,3 +230,21 @@ def test_half_a_character_is_not_written_half(tmp_path):
         write_adversarial_documents([whole, AdversarialDocument({"q": "a"}, "d", Doc("\ud800"))], tmp_path / "a.jsonl")
     assert (tmp_path / "a.jsonl").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
+
+
+def test_texts_of_one_query_are_grouped(tmp_path, shared_data):
+    """By "query_id", so that the judgements of the collection count; otherwise by the text of the query."""
+    path = tmp_path / "a.jsonl"
+    rows = [
+        {"query": "tea", "text": "a"},
+        {"query": "tea", "text": "b"},
+        {"query": "tea", "query_id": "7", "text": "c"},
+        {"question": "tea", "texts": ["d"]},
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert [next(iter(one.queries)) for one in read_adversarial_documents(path)] == [
+        "line-1", "line-1", "7", "line-1", "line-1",
+    ]  # fmt: skip
+    published = read_adversarial_documents(shared_data / "attacks" / "injection" / "generated-dl19.jsonl")
+    assert len(published) == 129
+    assert len({qid for one in published for qid in one.queries}) == 43

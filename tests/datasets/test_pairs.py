@@ -283,3 +283,25 @@ def test_the_real_summaries_of_qags(shared_data):
     assert all(isinstance(pair, PairRow) for pair in pairs)
     assert len({pair.qid for pair in pairs}) == 108  # articles with true and false sentences; xsum has one a piece
     assert all(pair.qid.startswith("cnndm") for pair in pairs)
+
+
+def test_pairs_of_one_query_share_its_id_and_have_a_title(tmp_path):
+    path = tmp_path / "pairs.jsonl"
+    rows = [
+        {"id": "p1", "query": "boats", "a": "old", "b": "new", "title": "Boats"},
+        {"id": "p2", "query": "boats", "a": "red", "b": "blue"},
+        {"id": "p3", "query": "tea", "query_id": "q7", "a": "hot", "b": "cold"},
+        {"id": "p4", "query": "teas", "query_id": "q7", "a": "hot", "b": "cold"},
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert [(row.qid, row.title) for row in read_pairs(path)] == [("p1", "Boats"), ("p1", ""), ("q7", ""), ("q7", "")]
+    path.write_text(json.dumps(rows[0] | {"title": 3}))
+    with pytest.raises(BadInput, match='"title" should be a text, not 3'):
+        list(read_pairs(path))
+
+
+def test_source_bias_counts_the_queries_of_the_published_file(shared_data):
+    """Ten documents of each of 80 queries are judged."""
+    rows = list(read_pairs(shared_data / "pairs" / "source-bias" / "nq-utd.jsonl"))
+    assert len(rows) == 800
+    assert len({row.qid for row in rows}) == len({row.query for row in rows}) == 80

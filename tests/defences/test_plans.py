@@ -33,15 +33,15 @@ def test_standard_training_is_the_plan_as_it_is():
 
 
 def test_augmentation_needs_no_attack_unless_it_counts_words():
-    assert DataAugmentation().plan(PLAN, no_adversaries) == TrainingPlan(
+    assert DataAugmentation(words=20).plan(PLAN, no_adversaries) == TrainingPlan(
         AugmentedSource(copies=2, words=20), "hinge", ("bm25",)
     )
-    assert DataAugmentation(objective="").plan(PLAN, no_adversaries).objective == "ranknet"
+    assert DataAugmentation(words=20, objective="").plan(PLAN, no_adversaries).objective == "ranknet"
     other = TrainingPlan(ImitationSource())
     assert DataAugmentation(copies=1, words=5, synonyms="wordnet").plan(other, no_adversaries).lists == AugmentedSource(
         ImitationSource(), 1, 5, "wordnet"
     )
-    assert DataAugmentation(words=0).plan(PLAN, file).lists == AugmentedSource(words=0, path="left.jsonl")
+    assert DataAugmentation().plan(PLAN, file).lists == AugmentedSource(words=0, path="left.jsonl")
 
 
 def test_adversarial_training_keeps_the_objective():

@@ -94,7 +94,7 @@ def test_the_fingerprint_covers_everything_that_changes_scores(woods, synonyms):
     assert all(marks)
     seeds = [replace(model, seed=seed).open(woods).score(slates(1, 4))[0] for seed in (0, 1)]
     assert not np.array_equal(*seeds)
-    assert SubstitutionSmoothed("tests.toys:Vectors", 3, synonyms).open(woods).fingerprint is None, (
+    assert SubstitutionSmoothed("tests.counting:Mine(pointwise=True)", 3, synonyms).open(woods).fingerprint is None, (
         "nor has the base one"
     )
 

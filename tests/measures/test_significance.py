@@ -13,13 +13,14 @@ from hypothesis.extra.numpy import arrays
 
 from shaketable.core.errors import BadInput, UnknownName
 from shaketable.measures import significance
+from shaketable.measures.letter_display import compute_letter_display
 from shaketable.measures.significance import (
     CORRECTIONS,
     TESTS,
     adjust_p_values,
     bootstrap_interval,
     compare_all_pairs,
-    compute_letter_display,
+    correct_intervals,
     effect_size,
     format_star,
     get_test,
@@ -139,6 +140,26 @@ def test_nan_is_not_of_the_family(method: str) -> None:
     assert found[~np.isnan(p)] == pytest.approx(adjust_p_values([0.01, 0.02, 0.5], method))
     assert np.isnan(adjust_p_values([math.nan], method)).all()
     assert adjust_p_values([], method).shape == (0,)
+
+
+@pytest.mark.parametrize("method", ["holm", "bonferroni", "bh"])
+def test_a_corrected_interval_excludes_zero_where_the_corrected_p_is_significant(method: str) -> None:
+    rng = np.random.default_rng(3)
+    decided = []
+    for tests in (1, 2, 9, 40):
+        d = rng.normal(rng.uniform(-0.6, 0.6, (tests, 1)), 1, (tests, 30))
+        p = t_test(np.zeros_like(d), d)
+        corrected = adjust_p_values(p, method)
+        mean, error = d.mean(axis=1), d.std(axis=1, ddof=1) / np.sqrt(30)
+        half = scipy.stats.t.ppf(0.975, 29) * error
+        low, high = correct_intervals(mean, mean - half, mean + half, p, corrected, np.full(tests, 30))
+        assert (((low > 0) | (high < 0)) == (corrected < 0.05)).all()
+        assert ((low <= mean - half) & (high >= mean + half)).all(), "never narrower"
+        if method == "bonferroni":  # the interval of 1 - 0.05 / tests, by scipy
+            wide = scipy.stats.t.ppf(1 - 0.025 / tests, 29) * error
+            np.testing.assert_allclose((low, high), (mean - wide, mean + wide))
+        decided += [*zip((p < 0.05).tolist(), (corrected < 0.05).tolist(), strict=True)]
+    assert {(True, True), (True, False), (False, False)} == set(decided), "every case occurs"
 
 
 def test_an_unknown_correction_is_refused() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from shaketable.core.results import Finding
 from shaketable.measures.facets import (
@@ -68,6 +69,34 @@ def test_one_of_many_tests_exceeds_a_threshold_by_chance():
     assert classify(lone, *others)[0] == "inconclusive", "corrected for 21 tests"
     sure = drop(-30, -34, -26)
     assert classify(sure, *others)[0] == "fail", "a large loss survives the correction"
+
+
+def test_the_interval_of_an_undecided_finding_is_corrected_like_its_p():
+    """A finding that is not significant among 21 tests has no interval that excludes a loss of 0."""
+    lone = drop(-9, -17.5, -0.5)
+    others = [drop(0, -3, 3, name=f"drop({i})") for i in range(20)]
+    alone, beside = (
+        classify_findings([lone], get_facet(TYPOS))[0],
+        classify_findings([lone, *others], get_facet(TYPOS))[0],
+    )
+    assert alone.corrected_interval == (-17.5, -0.5)
+    low, high = beside.corrected_interval
+    assert low < -17.5 < 0 < high
+    wider = (high + 9) / 8.5
+    assert wider == pytest.approx(norm.ppf(1 - 0.025 / 21) / norm.ppf(0.975), rel=1e-6)
+    gain = Finding("mine", GAIN_OVER_FIRST_STAGE, -8, -15, -1, 100, 0.06, facet=EFFECTIVENESS)
+    (one,) = classify_findings([gain], get_facet(EFFECTIVENESS))
+    assert one.status == "inconclusive"
+    assert one.corrected_interval[1] > 0
+    rate = Finding("mine", SEVERE_LOSSES, 12, 6, 20, 100, 0.2, better="lower", facet=RISK)
+    (one,) = classify_findings([rate], get_facet(RISK))
+    assert one.corrected_interval == (6, 20), "its p is not of 0"
+
+
+def test_the_questions_of_facets_fit_every_number_that_answers_them():
+    for facet in FACETS:
+        if any(scale.finding_pattern == "overlap(*)" for scale in facet.scales):
+            assert "cost" not in facet.question, "an overlap is no cost"
 
 
 def test_a_loss_that_may_be_missing_judgements_decides_nothing():

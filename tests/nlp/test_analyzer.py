@@ -98,3 +98,17 @@ def test_a_full_memo_starts_anew() -> None:
 def test_importing_loads_no_stemmer() -> None:
     code = "import shaketable.nlp.analyzer, sys; sys.exit('Stemmer' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Don't stop_words!", ["don", "t", "stop", "words"]),
+        ("café", ["caf"]),
+        ("1234 12345 a1b2c3d4 a1b2c3d4e5", ["1234", "a1b2c3d4"]),
+        ("aaa aaaa baaaab 0000", ["aaa"]),
+        ("x" * 20 + " " + "ab" * 10 + " " + "ab" * 10 + "a", ["ab" * 10]),
+    ],
+)
+def test_terriers_words(text, words):
+    assert Analyzer(split="terrier").split_words(text) == words

@@ -628,3 +628,34 @@ def test_real_passages(shared_data: Path):
         assert len(found) == cases
         share = sum(isinstance(one, TextPair) for one in found) / cases
         assert share > (0.2 if isinstance(probe, TyposProbe) else 0.6), (probe, share)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "remove_stops_punct",
+        "lemmatize",
+        "shuffle_words",
+        "shuffle_sentence_words",
+        "shuffle_prepositions",
+        "shuffle_sentences",
+        "reverse_words",
+    ],
+)
+def test_token_manipulations_are_compared_with_tokens_or_with_the_raw_text(name):
+    """The code of paper 001 compares with the raw text; only "raw" therefore includes the effect of tokenisation."""
+    body = "Boats aren't in the lake, (they) sail on a sea near it.  Trees grew of old by the shore, too!"
+    here = context({"d": body})
+    pairs = {}
+    for against in ("tokens", "raw"):
+        probe = PROBES.build(f"{name}(against={against!r})")
+        (pairs[against],) = probe.draw_pairs(here)
+        assert (against == "raw") == ("against" in PROBES.spec(probe))
+    assert pairs["raw"].first == pairs["tokens"].first
+    assert pairs["raw"].second.body == body
+    assert pairs["tokens"].second.body == " ".join(here.parse(body).list_words()) != body
+
+
+def test_a_manipulation_of_tokens_knows_its_originals():
+    with pytest.raises(BadInput, match="against should be 'tokens' or 'raw', not 'text'"):
+        PROBES.build("shuffle_words(against='text')")

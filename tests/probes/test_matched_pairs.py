@@ -11,11 +11,15 @@ from shaketable.core.documents import Collection, Doc, Query
 from shaketable.core.errors import BadInput, UnknownName
 from shaketable.core.registries import PROBES
 from shaketable.datasets.corpus import MemoryCorpus
+from shaketable.datasets.load import load
 from shaketable.nlp.analyzer import Analyzer
+from shaketable.nlp.rule_based import RuleBasedParser
 from shaketable.probes.batch import PairTable, draw_batch
-from shaketable.probes.characteristics import build_pools, smallest_window
+from shaketable.probes.characteristics import MAX_TERMS_IN_PAIRS, build_pools, smallest_window
 from shaketable.probes.context import ProbeContext
 from shaketable.probes.matched_pairs import MatchedPairs, find_matched_pairs, find_pairs_by_walk
+from shaketable.probes.presets import PAPER_CONTROLS
+from shaketable.probes.suite import format_probe_name, select_probes
 
 
 def all_pairs(variable, controls, tolerances):
@@ -211,3 +215,85 @@ def test_invalid_settings_are_refused():
         MatchedPairs().unavailable_reason(context(texts={"a": ("x", 1), "b": ("y", 1)}))
         == "all judged documents have the same grade"
     )
+
+
+@pytest.mark.slow
+def test_the_preset_reproduces_the_sample_counts_of_the_paper(shared_data, home):
+    """Table 1 of paper 001: Relevance given Length has 19,676 samples, and Length given Relevance 515,401."""
+    words = shared_data / "stopwords" / "terrier.txt"
+    resources = home / "resources"
+    resources.mkdir(parents=True, exist_ok=True)
+    (resources / "terrier.txt").write_text(words.read_text())
+    probes = {format_probe_name(probe): probe for probe in select_probes(["abnirml"])}
+    collection = load(shared_data / "collections" / "dl19")
+    judged = tuple(qid for qid in collection.queries if collection.qrels.get(qid))
+    here = ProbeContext(collection, judged, RuleBasedParser(), Analyzer())
+    counts = {"relevance-given-length": 19_676, "length-given-relevance": 515_401, "tf-given-length": 19_912}
+    for name, count in counts.items():
+        assert len(draw_batch(probes[f"{name}-walk-terrier"], here, PairTable())) == count
+    assert select_probes([f"abnirml(stopwords={str(words)!r})"])[0].terrier_stopwords == str(words)
+
+
+def test_the_preset_has_the_rows_of_both_tables(home):
+    (home / "resources").mkdir(parents=True, exist_ok=True)
+    (home / "resources" / "mine.txt").write_text("the\nof\n")
+    probes = select_probes(["abnirml(stopwords='mine.txt')"])
+    matched = [probe for probe in probes if isinstance(probe, MatchedPairs)]
+    assert {(probe.variable, probe.control) for probe in matched} == {
+        (v, c) for v, controls in PAPER_CONTROLS.items() for c in controls
+    }
+    assert all(probe.walk and probe.terrier_stopwords for probe in matched)
+    others = [PROBES.spec(probe) for probe in probes if probe not in matched]
+    assert len(others) == 9
+    assert sum("against='raw'" in spec for spec in others) == 6
+    with pytest.raises(BadInput, match=r"stop words are in none of .*resources/terrier\.txt"):
+        select_probes(["abnirml"])
+
+
+def test_terrier_terms_keep_the_stop_words_of_queries_only(tmp_path):
+    """Terrier drops "the" from documents; the query keeps it, so its frequency is 0 everywhere."""
+    (tmp_path / "stops.txt").write_text("the\n")
+    here = context()
+    counting = here.count_as_terrier(str(tmp_path / "stops.txt"))
+    assert counting.extract_query_terms("the boat") == ["the", "boat"]
+    assert counting.extract_terms("the boats, 123456 aaaa") == ["boat"]
+    assert here.count_as_terrier(str(tmp_path / "stops.txt")) is counting
+
+
+@given(st.lists(st.sampled_from("abcx"), min_size=1, max_size=25))
+@settings(max_examples=60, deadline=None)
+def test_distances_equal_a_comparison_of_all_positions(terms):
+    pool = build_term_pool("a b c", [terms, ["a"]])
+    here = {term: [i for i, one in enumerate(terms) if one == term] for term in "abc" if term in terms}
+    gaps = (
+        [min(abs(i - j) - 1 for i in here[s] for j in here[t]) for s, t in ("ab", "ac", "bc")] if len(here) == 3 else []
+    )
+    nearest = [min(abs(i - j) for t in here if t != s for j in here[t]) for s in here for i in here[s] if len(here) > 1]
+    for name, values in (("distance", gaps), ("surroundings", nearest)):
+        expected = sum(values) / len(values) if values else np.nan
+        assert pool.measure(name)[0] == pytest.approx(expected, nan_ok=True)
+
+
+def test_queries_of_many_terms_have_no_distance_between_pairs():
+    terms = [f"word{i}x" for i in range(MAX_TERMS_IN_PAIRS + 1)]
+    assert not np.isnan(build_term_pool(" ".join(terms[1:]), [terms, terms]).measure("distance")).any()
+    assert np.isnan(build_term_pool(" ".join(terms), [terms, terms]).measure("distance")).all()
+
+
+def build_term_pool(query, texts):
+    docs = MemoryCorpus({f"d{i}": Doc(" ".join(terms)) for i, terms in enumerate(texts)})
+    grades = {"q": dict.fromkeys(docs, 1)}
+    plain = Analyzer(stopwords="none", stemmer="none")
+    return build_pools(ProbeContext(Collection("x", docs, {"q": Query(query)}, grades), ["q"], Sentences(), plain))["q"]
+
+
+def test_long_texts_are_left_out(monkeypatch):
+    monkeypatch.setattr("shaketable.probes.context.MAX_CHANGED_CHARS", 30)
+    docs = MemoryCorpus({"short": Doc("a boat"), "long": Doc("a boat " * 9), "other": Doc("a tree")})
+    queries = {"q": Query("boat"), "long": Query("boat " * 9)}
+    grades = {qid: dict.fromkeys(docs, 1) for qid in queries}
+    given = ProbeContext(Collection("x", docs, queries, grades), [*queries], Sentences(), Analyzer())
+    assert {qid: [one.docno for one in some] for qid, some in given.judged_documents.items()} == {
+        "q": ["other", "short"]
+    }
+    assert (given.long_queries, given.long_documents) == (["long"], {"long"})

@@ -118,3 +118,10 @@ def test_the_real_rewrites_have_their_grades(shared_data):
     contrasts = list(SourceBias(str(shared_data / "pairs" / "source-bias")).draw_pairs(context()))
     assert Counter(c.grade for c in contrasts) == {0: 503, 1: 94, 2: 203}
     assert contrasts[0].first.text.startswith("The NBA's inaugural in-season tournament")
+
+
+def test_a_title_belongs_to_both_texts(tmp_path):
+    path = tmp_path / "pairs.jsonl"
+    path.write_text(json.dumps({"query": "boats", "a": "old ones", "b": "new ones", "title": "Boats"}))
+    (pair,) = SourceBias(str(path)).draw_pairs(context())
+    assert [doc.text for doc in (pair.first, pair.second)] == ["Boats old ones", "Boats new ones"]

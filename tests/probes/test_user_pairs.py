@@ -40,7 +40,7 @@ def test_the_text_that_should_be_preferred_is_first(tmp_path):
     ("line", "message"),
     [
         ("{", "is not JSON"),
-        ("[1]", 'is not an object of JSON with "query", "a", "b" and "expect"'),
+        ("[1]", "is not an object of JSON"),
         ({k: v for k, v in ROW.items() if k != "b"}, 'has no "b"; a line needs .*, this one has: query, a, expect'),
         ({}, 'has no "query"; .* this one has: nothing'),
         (ROW | {"a": None}, '"a" should be a text, not None'),
@@ -69,3 +69,36 @@ def test_no_file(tmp_path):
     assert "there is no file" in mine.unavailable_reason(context())
     with pytest.raises(BadInput, match="there is no such file"):
         list(mine.draw_pairs(context()))
+
+
+@pytest.mark.parametrize("names", [("q1", "q2", "doc1", "doc2"), ("query_a", "query_b", "a", "b")])
+def test_a_crossed_pair_stands_for_two_pairs(tmp_path, names):
+    """NevIR's layout and ours: each query expects the text that answers it."""
+    row = dict(zip(names, ("red boat", "blue boat", "It is red.", "It is blue."), strict=True))
+    red, blue = Doc("It is red."), Doc("It is blue.")
+    assert pairs(tmp_path, row | {"id": "x"}).expectations() == (
+        ExpectedPreference(TextPair("red boat", red, blue, qid="x-a"), "a", "x-a"),
+        ExpectedPreference(TextPair("blue boat", blue, red, qid="x-b"), "b", "x-b"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "probe"),
+    [
+        ({"query": "q", "a": "x", "b": "y", "grade": 1}, "source_bias"),
+        ({"a": "x", "b": "y", "a_spellchecked": "x"}, "fluency"),
+        ({"article": "x", "sentences": []}, "factuality"),
+        ({"id": "1", "title": "t", "summary": "s", "body": "b"}, "summaries"),
+    ],
+)
+def test_an_error_names_the_probe_that_reads_a_published_layout(tmp_path, row, probe):
+    mine = pairs(tmp_path, row)
+    with pytest.raises(
+        BadInput, match=rf"mine\.jsonl:1: has no \"expect\", .*--probe \"{probe}\(path='.*mine\.jsonl'\)\""
+    ):
+        mine.expectations()
+    assert PROBES.build(f"{probe}(path={mine.path!r})").unavailable_reason(context()) == ""
+
+
+def test_a_folder_is_refused_with_a_hint(tmp_path):
+    assert f"--probe \"NAME(path='{tmp_path}')\"" in UserPairs(str(tmp_path)).unavailable_reason(context())

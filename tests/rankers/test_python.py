@@ -116,10 +116,10 @@ def test_a_ranker_is_left_as_it_is():
     assert adapt(Model(), NOWHERE, "mine").name == "opened on empty"
 
 
-@pytest.mark.parametrize(("thing", "pointwise"), [(function, False), (Transformer(), False), (Reranker(), False)])
-def test_rankers_of_lists_are_not_pointwise_by_default(thing, pointwise):
+@pytest.mark.parametrize("thing", [Transformer(), Reranker(), lambda query, texts: function(query, texts)])
+def test_rankers_of_lists_do_not_say_that_they_are_pointwise(thing):
     assert RankerTraits.from_ranker(adapt(thing, NOWHERE, "mine")) == RankerTraits(
-        "mine", pointwise, fingerprint=None, cached=True
+        "mine", pointwise=False, fingerprint=None, cached=True, pointwise_unknown=True
     )
 
 
@@ -158,7 +158,7 @@ def test_a_pair_scorer_is_asked_once_for_all_slates():
             lambda query, texts: [float("nan")] * len(texts),
             "query 'red boat': score nan for the text 'a small red boat'",
         ),
-        (SimpleNamespace(predict=lambda pairs: np.zeros((len(pairs), 2))), r"scores of shape \(10, 2\) for 10 pairs"),
+        (SimpleNamespace(predict=lambda pairs: np.zeros((len(pairs), 2))), r"scores of shape \(8, 2\) for 8 pairs"),
         (SimpleNamespace(transform=lambda frame: frame.assign(score=1.0).head(3)), "scored 3 of 4 texts"),
         (SimpleNamespace(rank=lambda q, t: [SimpleNamespace(doc_id=0, score=1.0)]), "scored 1 of 4 texts"),
         (

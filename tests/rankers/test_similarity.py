@@ -40,8 +40,9 @@ def an_encoder():
 def test_phrases_of_the_collection_are_evidence(no_encoder):
     case = ("paraphrasing", "first world war", "first globe war", SynSwap.sources)
     assert "'world war' but not 'globe war'" in build_validity_judge(WAR).judge(*case)
-    assert build_validity_judge().judge(*case) == NO_EVIDENCE_REASON
-    assert build_validity_judge(WAR).judge("paraphrasing", "world peace", "globe peace", SynSwap.sources) == ""
+    unlisted = ("paraphrasing", "world peace", "globe peace", SynSwap.sources)
+    assert build_validity_judge().judge(*unlisted) == NO_EVIDENCE_REASON
+    assert build_validity_judge(WAR).judge(*unlisted) == ""
 
 
 def test_phrases_are_counted_in_the_first_documents(monkeypatch):
@@ -78,7 +79,9 @@ def test_one_variation_has_one_verdict_for_all_callers(an_encoder):
     again = list(made)
     random.Random(5).shuffle(again)
     sources = {"syn_swap": SynSwap.sources}
-    cases = [ValidityCase(v.category, v.original, v.text, sources.get(v.method, ())) for v in again]
+    cases = [
+        ValidityCase(v.category, v.original, v.text, sources.get(v.method, ()), queries[v.qid].text) for v in again
+    ]
     assert build_validity_judge(collection).judge_all(cases) == [v.why for v in again]
     alone = [build_validity_judge(collection).judge(*case) for case in cases[:10]]
     assert [not why for why in alone] == [v.valid for v in again[:10]]

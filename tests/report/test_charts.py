@@ -167,6 +167,15 @@ def test_scatter_joins_points_and_writes_marks() -> None:
         svg("scatter", table, "x", "y", join="absent")
 
 
+def test_scatter_shades_points_by_a_number() -> None:
+    table = pd.DataFrame({"x": [0.0, 1.0, 2.0], "y": [1.0, 2.0, 0.0], "score": [-3.0, 5.0, None]})
+    points = marks(svg("scatter", table, "x", "y", shade="score"), "symbol")
+    low, high, without = (float(point.get("opacity", 1)) for point in points)
+    assert low < high == without
+    plain = {mark.get("opacity") for mark in marks(svg("scatter", table, "x", "y"), "symbol")}
+    assert len(plain) == 1
+
+
 def test_heatmap_writes_the_numbers_and_they_can_be_read() -> None:
     values = np.linspace(-0.2, 0.9, 12)
     table = pd.DataFrame({"x": list("abcd") * 3, "y": ["u"] * 4 + ["v"] * 4 + ["w"] * 4, "v": values})

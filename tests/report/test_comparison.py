@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
+import pytest
 
 from shaketable.core.results import Finding
 from shaketable.measures.facets import EFFECTIVENESS
 from shaketable.measures.regression import compare_findings
 from shaketable.report.comparison import AuditComparison
 
-RNG = np.random.default_rng(7)
-BEFORE = RNG.uniform(0.2, 0.9, 60)
+BEFORE = np.random.default_rng(7).uniform(0.2, 0.9, 60)
 
 
 def finding(name: str, values: np.ndarray, facet: str = "") -> Finding:
@@ -23,21 +25,21 @@ def compare(change: np.ndarray, *others: tuple[Finding, Finding], margin: float 
     return AuditComparison("a", "b", {"mine": "mine"}, tuple(compare_findings([pair, *others])), margin=margin)
 
 
-def center(noise: np.ndarray) -> np.ndarray:
+def draw_noise(scale: float, seed: int = 1) -> np.ndarray:
+    """Differences with a mean of 0; each test draws its own, because tests run in any order."""
+    noise = np.random.default_rng(seed).normal(0, scale, 60)
     return noise - noise.mean()
 
 
 def test_a_small_interval_below_the_margin_is_not_worse():
-    found = compare(center(RNG.normal(0, 0.02, 60)))
+    found = compare(draw_noise(0.02))
     assert found.outcome == "not worse"
     assert "a loss of nDCG@10 beyond 5 % is excluded" in found.summary
-    assert (
-        "a loss of nDCG@10 beyond 5 % is excluded" not in compare(center(RNG.normal(0, 0.02, 60)), margin=0.1).summary
-    )
+    assert "a loss of nDCG@10 beyond 5 % is excluded" not in compare(draw_noise(0.02), margin=0.1).summary
 
 
 def test_a_wide_interval_is_inconclusive_and_says_what_is_not_excluded():
-    found = compare(center(RNG.normal(0, 0.4, 60)))
+    found = compare(draw_noise(0.4))
     assert found.outcome == "inconclusive"
     largest = found.compute_largest_loss(found.deltas[0])
     assert largest > 10
@@ -49,8 +51,29 @@ def test_a_wide_interval_is_inconclusive_and_says_what_is_not_excluded():
     assert found.to_dict()["headline"] == found.headline
 
 
+def test_the_interval_of_a_change_is_corrected_like_its_p():
+    """Among many findings, one is not significant although its plain interval excludes 0."""
+    noise = draw_noise(0.2, 100)
+    many = [(finding(f"m{i}", BEFORE), finding(f"m{i}", BEFORE + draw_noise(0.2, i))) for i in range(30)]
+    change = noise - 0.06
+    lone, beside = compare(change), compare(change, *many)
+    assert lone.to_frame().iloc[0]["p (Holm)"] < 0.05
+    (row,) = [row for row in beside.to_frame().to_dict("records") if row["finding"] == "nDCG@10"]
+    assert row["became"] == "no difference"
+    assert beside.deltas[0].low > 0, "a loss by the plain interval"
+    assert row["low"] < 0 < row["high"]
+    assert beside.deltas[0].low == pytest.approx(lone.deltas[0].low), "the margin is judged by the plain interval"
+
+
+def test_no_number_is_a_negative_zero():
+    found = compare(np.where(np.arange(60) < 30, -1e-5, 0.0))
+    (text,) = found.to_brief_frame()["change"]
+    assert "0.000, 0.000]" in text
+    assert not re.search(r"-0\.0+(?![0-9])", text)
+
+
 def test_a_significant_loss_is_worse():
-    assert compare(np.full(60, -0.1) + center(RNG.normal(0, 0.02, 60))).outcome == "worse"
+    assert compare(np.full(60, -0.1) + draw_noise(0.02)).outcome == "worse"
 
 
 def test_equal_values_are_not_worse():
@@ -71,7 +94,7 @@ def test_without_effectiveness_nothing_is_claimed():
 
 def test_stability_is_no_gain_if_effectiveness_fell():
     steadier = finding("overlap(1-char)", np.full(60, 0.5)), finding("overlap(1-char)", np.full(60, 0.9))
-    lower = compare(np.full(60, -0.06) + center(RNG.normal(0, 0.5, 60)), steadier)
+    lower = compare(np.full(60, -0.06) + draw_noise(0.5), steadier)
     assert lower.outcome == "inconclusive"
     assert "which is no gain because effectiveness fell" in lower.summary
-    assert "and 1 became better" in compare(center(RNG.normal(0, 0.02, 60)), steadier).summary
+    assert "and 1 became better" in compare(draw_noise(0.02), steadier).summary

@@ -27,6 +27,8 @@ from shaketable.measures.facets import (
     PROBES_FACET,
     REPEATABILITY,
     TYPOS,
+    UNSERVED_INCREASE,
+    VARIANCE,
     WORDING,
     get_facet,
     name_test,
@@ -426,6 +428,16 @@ def test_useless_rankers_fail_the_default_gate(real):
         assert "pass" not in statuses(real, name).values()
     assert statuses(real, "random")[EFFECTIVENESS] == "fail"
     assert real.ranker_verdicts[-1].role == "first stage"
+
+
+def test_the_number_of_variance_is_always_the_difference_from_the_first_stage(real):
+    """Without the first stage it was a share, and in the row of the first stage too."""
+    cells = {one.ranker: one.facet_cells.get(VARIANCE) for one in real.ranker_verdicts}
+    assert cells.pop("bm25") is None
+    assert {cell.finding.name for cell in cells.values()} == {UNSERVED_INCREASE}
+    assert "in the first ten, 20.0 % in all" in cells["ql"].measure
+    alone = st.audit("sample", {"bm25": "bm25", "ql": "ql"}, ["variance"], runs=False).verdict()
+    assert VARIANCE not in alone.facets
 
 
 def test_without_judgements_effectiveness_is_not_tested():

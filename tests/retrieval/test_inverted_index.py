@@ -16,13 +16,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shaketable.core.documents import Collection, Doc
+from shaketable.core.documents import Collection, Doc, Slate
 from shaketable.core.errors import BadInput
+from shaketable.datasets.corpus import MemoryCorpus
 from shaketable.files import arrays
 from shaketable.files.staging import staging_folder
 from shaketable.nlp.analyzer import Analyzer
 from shaketable.rankers.feedback import RM3
 from shaketable.rankers.lexical import BM25, QL
+from shaketable.retrieval import kernels
 from shaketable.retrieval.inverted_index import (
     InvertedIndex,
     QueryBags,
@@ -288,3 +290,19 @@ def test_kernels_work_without_a_writable_cache(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "HOME": str(tmp_path)}, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
+
+
+@pytest.mark.parametrize("model", [BM25(), QL()])
+def test_a_long_query_scores_like_its_parts(model):
+    """The terms of a long query are counted at once, and those of a short one are searched one by one."""
+    words = [f"word{i}x" for i in range(3 * kernels.MAX_SCANNED_TERMS)]
+    docs = [Doc(" ".join(words[i:] + words[: i // 2])) for i in range(0, len(words), 7)] + [Doc("other")]
+    collection = Collection("x", MemoryCorpus({f"d{i}": doc for i, doc in enumerate(docs)}), {})
+    ranker = model.open(collection)
+    whole, *parts = ranker.score(
+        [
+            Slate(" ".join(words), (*docs, Doc("unseen word1x"))),
+            *(Slate(word, (*docs, Doc("unseen word1x"))) for word in words),
+        ]
+    )
+    assert whole == pytest.approx(np.sum(parts, axis=0), rel=1e-12)

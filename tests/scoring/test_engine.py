@@ -113,7 +113,7 @@ def test_keys_of_different_texts_differ(left, right):
 @given(st.lists(st.integers(0, 9), max_size=30), st.integers(1, 12))
 def test_chunks_keep_order_and_size(weights, size):
     items = list(range(len(weights)))
-    parts = list(split_chunks(items, weights, size))
+    parts = list(split_chunks(items, weights, lambda: size))
     assert [i for part in parts for i in part] == items
     assert all(len(part) == 1 or sum(weights[i] for i in part) <= size for part in parts)
 

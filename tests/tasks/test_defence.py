@@ -179,6 +179,14 @@ def test_the_displacement_by_another_way():
     assert changed == shown.get("original", set()) == shown.get("attacked", set())
     assert shown["other"] | changed == set(there.candidates[first])
     assert dict(places["pair"].value_counts()) == dict.fromkeys(changed, 2)
+    clean = places[places["text"] != "attacked"]
+    assert places[places["text"] == "attacked"]["score"].isna().all()
+    order = clean.sort_values("score", ascending=False)["document"].tolist()
+    targets = result.tables["targets"]
+    ranks = dict(targets[targets["query"] == first][["document", "before"]].itertuples(index=False))
+    assert ranks == {docno: order.index(docno) + 1 for docno in ranks}, "the score is the ranker's own"
+    (figure,) = [figure for figure in result.figures if figure.table == "map of standard"]
+    assert figure.shade == "score"
     starred = set(places[places["relevant"] == "★"]["document"])
     assert starred == {docno for docno, grade in there.qrels[first].items() if grade > 0} & set(places["document"])
 

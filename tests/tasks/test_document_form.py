@@ -236,7 +236,7 @@ class TestRunning:
 
 def test_excerpts_show_the_difference():
     long = "word " * 500
-    before, after = excerpt_difference(long, long + "END")
+    before, after = excerpt_difference(long, long + "END", 400)
     assert "END" in after
     assert "END" not in before
     assert excerpt_difference("a", "b") == ("a", "b")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -181,10 +182,43 @@ def test_the_same_samples_have_the_same_name_whatever_is_asked_beside(sample):
     assert set(other.tables["details"]["hash"]) != set(alone)
 
 
-def test_deltas_are_measured_on_other_queries(sample):
-    result = ProbesTask(probes=("tf-given-length",)).run(experiment(sample, bm25="bm25"))
-    assert any("of the split validation, which are not tested" in note for note in result.notes)
-    assert result.tables["details"]["delta"].iloc[0] > 0
+def test_notes_name_the_original_of_each_token_manipulation(sample):
+    probes = ("reverse-words", "reverse_words(against='raw')", "prepend-query")
+    result = ProbesTask(probes=probes, delta_queries=5, max_documents=20).run(experiment(sample, bm25="bm25"))
+    notes = [note for note in result.notes if note.startswith("Compared with")]
+    assert [note.partition(": ")[2] for note in notes] == ["Reverse words.", "Reverse words(against=raw)."]
+    assert "tokens" in notes[0]
+    assert "raw text" in notes[1]
+
+
+def test_deltas_are_measured_on_the_lists_of_all_tested_queries(sample):
+    there = experiment(sample, bm25="bm25")
+    result = ProbesTask(probes=("tf-given-length",)).run(there)
+    assert any(f"on all {len(there.queries)} tested queries of sample: bm25" in note for note in result.notes)
+    tops = [sorted(scores.values(), reverse=True)[:10] for scores in there.get_run("bm25").values()]
+    gaps = [high - low for top in tops for high, low in pairwise(top)]
+    assert result.tables["details"]["delta"].iloc[0] == pytest.approx(np.median(gaps), rel=1e-5)
+    few = ProbesTask(probes=("tf-given-length",), delta_queries=5).run(there)
+    assert any(f"on 5 of the {len(there.queries)} tested queries of sample" in note for note in few.notes)
+
+
+def test_the_delta_of_own_pairs_comes_from_their_own_texts(sample, tmp_path):
+    """Ten queries or more: the lists are those of the texts of the pairs, not those of the collection."""
+    rows = [
+        {"query": f"red boat number{i}", "a": f"a red boat, number{i}", "b": f"a boat of {i} sails", "expect": "a"}
+        for i in range(12)
+    ]
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    there = experiment(sample, bm25="bm25")
+    result = ProbesTask(probes=("prepend-query",), pairs=str(path), max_documents=20).run(there)
+    (note,) = [note for note in result.notes if "on 12 queries of your pairs, over the texts of the pairs" in note]
+    assert f"on all {len(there.queries)} tested queries of sample" in note
+    details = result.tables["details"].drop_duplicates("strategy").set_index("strategy")["delta"]
+    assert details["own"] != details["manipulation"]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows[:9]))
+    few = ProbesTask(pairs=str(path)).run(there)
+    assert not any("of your pairs" in note for note in few.notes), "nine lists are too few"
 
 
 def test_documents_are_divided_by_the_middle_grade(sample):

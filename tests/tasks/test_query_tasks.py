@@ -103,6 +103,35 @@ class TestQueryVariation:
         assert not {"depth", "recall of the first stage"} & tables.keys()
         assert "by method" in tables
 
+    def test_only_the_setting_of_the_verdict(self, collection):
+        """A re-ranker scores each distinct text of a query with its candidates, once, and nothing else."""
+        ranker = Overlap()
+        models = {"bm25": RANKERS.build("bm25"), "overlap": Given(ranker)}
+        experiment = Experiment(collection, models, seed=1)
+        result = QueryVariation(settings=("verdict",), depths=()).run(experiment)
+        rows = result.tables["by method"].groupby("ranker")["setting"].unique()
+        assert {name: list(settings) for name, settings in rows.items()} == {"bm25": [PIPELINE], "overlap": [RERANKER]}
+        assert not {"depth", "depth per query", "recall of the first stage"} & result.tables.keys()
+        assert any("the setting that decides its verdict; others" in note for note in result.notes)
+        assert any("no depths are given" in note for note in result.notes)
+        variations, _ = experiment.make_variations()
+        originals = {(one.qid, one.text) for one in make_original_queries(experiment, variations)}
+        texts = originals | {(v.qid, text) for v in variations for text in (v.text, v.original)}
+        documents = experiment.collection.docs
+        pairs = {(text, documents[docno].text) for qid, text in texts for docno in experiment.candidates[qid]}
+        assert ranker.asked == len(pairs)
+
+    def test_the_setting_of_the_verdict_gives_the_findings_of_all_settings(self, collection):
+        models = {"bm25": RANKERS.build("bm25"), "overlap": Given(Overlap())}
+        experiment = Experiment(collection, models, seed=1)
+        whole, only = (QueryVariation(**how).run(experiment) for how in ({}, {"settings": ("verdict",), "depths": ()}))
+        assert [one for one in whole.findings if one.facet] == [one for one in only.findings if one.facet]
+        rows = {name: set(done.tables["by method"]["setting"]) for name, done in (("whole", whole), ("only", only))}
+        assert rows["whole"] == rows["only"] == {PIPELINE, RERANKER}, "bm25 searches, and overlap ranks again"
+        assert len(whole.tables["by method"]) > 2 * len(only.tables["by method"]) - 1
+        with pytest.raises(BadInput, match="settings should be some of pipeline, re-ranker, verdict"):
+            QueryVariation(settings=("reranker",))
+
     def test_the_tables_of_the_paper(self, experiment):
         result = QueryVariation(transforms=("drop_letter", "random_order_swap"), depths=(5, 10)).run(experiment)
         printed = result.tables["means by method"].set_index("method")

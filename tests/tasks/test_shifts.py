@@ -14,6 +14,8 @@ from shaketable.core.registries import LEARNERS, RANKERS
 from shaketable.datasets.beir import write_beir
 from shaketable.datasets.load import load
 from shaketable.experiment import Experiment
+from shaketable.measures.domain_shift import Cells, compute_drops
+from shaketable.measures.significance import bootstrap_interval, correct_intervals
 from shaketable.rankers.persistence import read_manifest
 from shaketable.report.charts import draw_svg
 from shaketable.tasks._domain_shift import (
@@ -23,7 +25,7 @@ from shaketable.tasks._domain_shift import (
     hold_out_validation,
     make_fold_trainings,
 )
-from shaketable.tasks.corpus_shift import CorpusShift, list_document_fields
+from shaketable.tasks.corpus_shift import CorpusShift, _select_judged_queries, list_document_fields
 from shaketable.tasks.query_type_shift import QueryTypeShift
 from shaketable.training.lexical import LexicalLearner, search_coarse_to_fine
 from tests.tasks.planted import LONG, SHORT, planted
@@ -126,6 +128,75 @@ def test_kinds_in_folds_need_no_split(kinds):
     assert cell(result, "ranksvm", "brief", "wordy")["drop %"] == pytest.approx(-75)
     assert cell(result, "ranksvm", "brief", "terse")["drop %"] == pytest.approx(0)
     assert set(result.tables["drop"]["queries"]) == {52}
+
+
+def test_every_model_learns_from_five_queries_at_least_and_all_from_as_many(kinds):
+    """Three folds of eight queries leave two to learn from."""
+    collection = replace(kinds.collection, splits={})
+    some = [qid for name in KINDS for qid in [q for q in collection.queries if f"-{name}-" in q][:8]]
+    few = Experiment(replace(collection, queries={qid: collection.queries[qid] for qid in some}), {})
+    with pytest.raises(NotApplicable, match=r"folds=3 leaves 2 queries of the query type .* to learn from, and 5 are"):
+        QueryTypeShift(rankers=("ql",), folds=3).run(few)
+    task = QueryTypeShift(rankers=("ql",), folds=8)
+    cells, _ = task._build_cells(few, task._sample_types(few, task._group_by_type(few)))
+    alone = [training for cell in cells if cell.train in KINDS for training, _ in cell.parts]
+    assert {(len(training.train), len(training.valid)) for training in alone} == {(6, 1)}
+    whole = Experiment(collection, {})
+    task = QueryTypeShift(rankers=("ql",), folds=3)  # a third validates the folds, a fifth the models of a type
+    cells, _ = task._build_cells(whole, task._sample_types(whole, task._group_by_type(whole)))
+    alone = [training for cell in cells if cell.train in KINDS for training, _ in cell.parts]
+    assert len({(len(training.train), len(training.valid)) for training in alone}) == 1
+
+
+def recompute(table, measure: str) -> dict[str, Cells]:
+    """Ranker -> (trained on, tested on) -> query -> value, from the table of queries."""
+    found: dict[str, dict] = {}
+    for row in table.to_dict("records"):
+        cells = found.setdefault(row["ranker"], {})
+        cells.setdefault((row["trained on"], row["tested on"]), {})[row["query"]] = row[measure]
+    return found
+
+
+def assert_recomputable(result, measure: str, seed: int) -> None:
+    for ranker, cells in recompute(result.tables["per query"], measure).items():
+        assert {test for train, test in cells if train == test} == {test for _, test in cells}, "with references"
+        for one in compute_drops(cells, seed):
+            row = cell(result, ranker, one.train, one.test)
+            pair, tests = (one.comparison.p, row["p (Holm)"]), len(result.tables["drop"])
+            ends = correct_intervals(one.drop, one.low, one.high, *pair, one.comparison.n, tests)
+            own, other = (np.mean(list(cells[key, one.test].values())) for key in (one.test, one.train))
+            assert row["drop %"] == pytest.approx(100 * (other - own) / own, abs=1e-9)
+            assert (row["low"], row["high"]) == pytest.approx(tuple(map(float, ends)))
+
+
+def test_intervals_can_be_recomputed_from_the_values_of_queries(kinds, corpora):
+    result = QueryTypeShift(rankers=("ranksvm", "ql")).run(kinds)
+    assert_recomputable(result, "RR@100", kinds.seed)
+    experiment = Experiment(load(corpora[0]), {"bm25": RANKERS.build("bm25")})
+    result = CorpusShift(tuple(corpora[1:2]), ("ranksvm",)).run(experiment)
+    assert_recomputable(result, "nDCG@10", experiment.seed)
+    for measure in ("AP", "P@10", "RR@10"):
+        drops = result.tables[f"drop by {measure}"].set_index("trained → tested")
+        for one in compute_drops(recompute(result.tables["per query"], measure)["ranksvm"], experiment.seed):
+            wanted = drops.loc[f"{one.train} → {one.test}", ["drop %", "low", "high"]].tolist()
+            assert wanted == [one.drop, one.low, one.high]
+    for test, values in result.tables["zero-shot per query"].groupby("tested on"):
+        row = result.tables["zero-shot"].set_index("tested on").loc[test]
+        assert values["nDCG@10"].mean() == pytest.approx(row["nDCG@10"])
+        assert bootstrap_interval(values["nDCG@10"].to_numpy(), experiment.seed) == (row["low"], row["high"])
+
+
+def test_all_models_of_a_corpus_shift_are_validated_on_as_many_queries(corpora):
+    experiment = Experiment(load(corpora[0]), {})
+    for folds, held in ((3, 5), (5, 5)):  # a fifth of the smallest corpus, of 25 queries
+        task = CorpusShift(tuple(corpora[1:]), ("ql",), folds=folds)
+        loaded = task._load_corpora(experiment)
+        own, whole = task._build_training_sets(experiment, loaded, _select_judged_queries(loaded, experiment))
+        trainings = [*whole.values(), *(training for parts in own.values() for training, _ in parts)]
+        assert {len(training.valid) for training in trainings} == {held}
+        assert len({training.relevant_pairs for training in trainings}) == 1
+        table = task.describe_collections(experiment)
+        assert table["validation queries"].tolist() == [held] * 3
 
 
 def test_queries_that_were_learned_from_are_not_tested_on(kinds):
@@ -259,7 +330,7 @@ def test_a_query_type_with_too_few_queries_is_named_with_advice(kinds):
     queries = {qid: replace(q, type="rare") if qid in rare else q for qid, q in whole.queries.items()}
     experiment = Experiment(replace(whole, queries=queries), {}, split="test")
     with pytest.raises(
-        NotApplicable, match=r"the query type 'rare' has 3 queries to learn from, and 5 are needed; leave it"
+        NotApplicable, match=r"the query type 'rare' has 3 queries to learn from, and 6 are needed; leave it"
     ):
         QueryTypeShift().run(experiment)
     assert QueryTypeShift(("ql",), query_types=("brief", "terse", "wordy")).run(experiment).tables
@@ -276,6 +347,7 @@ def test_queries_of_one_type_have_no_shift():
         (lambda: QueryTypeShift(rankers=()), "rankers"),
         (lambda: QueryTypeShift(rankers=("bm52",)), "bm52"),
         (lambda: QueryTypeShift(query_types=("one",)), "two query types or more"),
+        (lambda: QueryTypeShift(train=5), "6 or more, or None"),
         (lambda: QueryTypeShift(folds=2), "between 3 and 100 or 0"),
         (lambda: QueryTypeShift(folds=5, test=9), "left out with folds"),
         (lambda: CorpusShift(folds=0), "between 3 and 100"),

@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from shaketable.nlp.bigrams import Bigrams
 from shaketable.transforms.categories import CATEGORIES, MEANING_PRESERVING, classify_variation
 from shaketable.transforms.synonyms import SynSwap
-from shaketable.transforms.validity import BIGRAMS, NO_EVIDENCE_REASON, SIMILARITY, THESAURUS, Validity, ValidityCase
+from shaketable.transforms.validity import (
+    BIGRAMS,
+    NO_EVIDENCE_REASON,
+    NOT_JUDGED,
+    SIMILARITY,
+    THESAURUS,
+    Validity,
+    ValidityCase,
+)
 
 ORIGINAL = "what is durable medical equipment"
 
@@ -211,3 +219,48 @@ def test_the_category_does_not_depend_on_direction(left, right):
 def test_four_of_six_keep_the_meaning():
     assert set(MEANING_PRESERVING) < set(CATEGORIES)
     assert len(MEANING_PRESERVING) == 4
+
+
+def _always_alike(left: list[str], right: list[str]) -> np.ndarray:
+    return np.ones(len(left))
+
+
+@pytest.mark.parametrize(
+    ("original", "text", "why"),
+    [
+        ("history of the united states", "history of the united conditions", "It breaks the fixed phrase"),
+        ("causes of world war ii", "causes of globe war ii", "It breaks the fixed phrase 'world war'."),
+        ("the black death in europe", "the black demise in europe", "It breaks the fixed phrase 'black death'."),
+        ("treaty of versailles", "pact of versailles", "It breaks the fixed phrase 'treaty of versailles'."),
+        ("versailles failure", "versailles malfunction", f"{NOT_JUDGED} it may break the phrase 'versailles failure'"),
+        ("siege of vienna", "blockade of vienna", f"{NOT_JUDGED} it may break the phrase 'siege of vienna'"),
+        ("vienna of the siege", "vienna of the blockade", ""),
+        ("phone number", "telephone number", f"{NOT_JUDGED} it may break"),  # both are in the list
+        ("how to buy a house", "how to purchase a house", ""),
+    ],
+)
+def test_a_swap_is_not_approved_without_phrase_evidence(original, text, why):
+    """The encoder finds every text alike, as MiniLM does "first world war" and "first globe war"."""
+    said = Validity(similarity=_always_alike).judge("paraphrasing", original, text, SynSwap.sources)
+    assert said.startswith(why)
+    assert bool(said) == bool(why)
+    if "fixed phrase" in why:
+        silent = Bigrams(lambda: ["no such words"])
+        assert Validity(bigrams=silent).judge("paraphrasing", original, text, SynSwap.sources) == said
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("where is Port Arthur today", "Port Arthur"),
+        ("Port Arthur today", "Port Arthur"),
+        ("Port of arrival", ""),  # the first word of any query may be capitalised
+        ("Where Is Port Arthur Today", ""),  # title case
+        ("WHERE IS PORT ARTHUR", ""),
+        ("where is port arthur today", ""),
+    ],
+)
+def test_capitals_of_the_query_show_names(written, name):
+    original = written.lower()
+    case = ("paraphrasing", original, original.replace("port", "harbour"), ())
+    assert Validity().judge(*case, written=written) == (f"It breaks the name {name!r}." if name else "")

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from shaketable.core.protocols import TransformContext
 from shaketable.core.seeding import make_item_rng
-from shaketable.transforms.word_order import RandomOrderSwap
+from shaketable.nlp.parser import open_parser
+from shaketable.transforms.word_order import RandomOrderSwap, shuffle_sentence_words
 from tests.transforms.scripted import Scripted
 
 
@@ -32,3 +33,12 @@ def test_swapping_keeps_the_words(words, seed):
         assert new.split() != words
         assert Counter(new.split()) == Counter(words)
         assert sum(a != b for a, b in zip(words, new.split(), strict=True)) == 2
+
+
+def test_noun_phrases_of_each_sentence_stay_whole():
+    text = "The old dog chased a red ball. A small cat saw the old dog. It slept."
+    parsed = open_parser("light").parse([text])[0]
+    for seed in range(20):
+        words = " ".join(shuffle_sentence_words(parsed, True, make_item_rng(seed)))
+        assert all(phrase in words for phrase in ("The old dog", "a red ball", "A small cat", "the old dog"))
+        assert [len(part.split()) for part in words.split(" . ")] == [7, 7, 3]

@@ -87,7 +87,7 @@ def attack(
         any_grade=any_grade,
         parser=parser,
     )
-    done = audit(data, rankers, [task], runs=False, **options)
+    done = audit(data, rankers, [task], runs=False, budget=None, **options)
     if write_documents is not None:
         changed = done["document-attack"].attacked
         write_adversarial_documents(changed, Path(write_documents))

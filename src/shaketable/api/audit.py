@@ -19,7 +19,10 @@ from shaketable.api.options import (
     Notify,
     ignore_message,
 )
+from shaketable.api.planning.budget import AUTO, parse_budget
+from shaketable.api.planning.run import BudgetedRun, run_within_budget
 from shaketable.api.ranker_names import Rankers, as_list, build_models
+from shaketable.api.restarts import restart_if_refuted
 from shaketable.api.settings import SETTINGS_FILE, collect_settings, write_settings
 from shaketable.api.workers import check_remote_loadable
 from shaketable.core.documents import Collection, Run
@@ -44,6 +47,7 @@ from shaketable.report.files import (
     make_safe_name,
     read_results_json,
     render_json,
+    render_system_tables,
     write_results,
 )
 from shaketable.report.gates import Gate, GateInput, GateResult, evaluate_gates, has_passed
@@ -53,7 +57,7 @@ from shaketable.report.verdict import DEFAULT_GATE_RULES, Verdict, build_verdict
 from shaketable.scoring.engine import ScoringEngine
 from shaketable.scoring.store import Store
 from shaketable.tasks.first_stage import FirstStage
-from shaketable.tasks.runner import UNJUDGED_NOTE, list_default_tasks, run_tasks
+from shaketable.tasks.runner import UNJUDGED_NOTE, list_default_tasks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -180,6 +184,14 @@ class Audit:
         about = {"title": self.title, "facts": facts, "skipped": self.skipped, "remarks": self.remarks}
         return {"about": about, "queries": self.queries}
 
+    def to_latex(self) -> str:
+        """Return the systems by measures, with significance, for LaTeX's booktabs; "" without such a table."""
+        return "\n\n".join(render_system_tables(self.results, "latex").values())
+
+    def to_markdown(self) -> str:
+        """Return the systems by measures, with significance, as Markdown; "" without such a table."""
+        return "\n\n".join(render_system_tables(self.results, "markdown").values())
+
     def to_html(self) -> str:
         """Return the report as an HTML page without external files."""
         facts = {**self.facts, **self.remarks}
@@ -213,6 +225,8 @@ def audit(
     *,
     runs: bool = True,
     gated: bool = False,
+    budget: str | int | None = AUTO,
+    price_per_1k: float | None = None,
     **options: Unpack[ExperimentOptions],
 ) -> Audit:
     """Run robustness tasks on rankers and return the results.
@@ -231,6 +245,12 @@ def audit(
         If True, the result has the run of each ranker. If False, rankers score only the pairs that the tasks need.
     gated
         If True, add the comparison with the first stage, which the default gate needs.
+    budget
+        The work of the rankers, without lexical ones: a time ("10m"), a number of query-document pairs (20_000), money
+        ("$5", with `price_per_1k`), or None for no limit. By default a slow ranker gets about ten minutes, and a fast
+        one has no limit. The audit plans how to use the budget and passes the plan to `notify`.
+    price_per_1k
+        The price of 1,000 requests to an endpoint, for a budget in money.
     **options
         split, split_ratio, query_types, max_queries, candidates, first_stage, depth, seed: the queries, and the
         documents to rank (`shaketable.api.options.CollectionOptions`).
@@ -255,7 +275,8 @@ def audit(
     >>> done["effectiveness"].task
     'effectiveness'
     """
-    started = time.perf_counter()
+    started, started_s = time.perf_counter(), time.monotonic()
+    allowed = parse_budget(budget, price_per_1k)
     models, chosen, first = prepare_audit(data, rankers, tasks)
     if gated and not any(isinstance(task, FirstStage) for task in chosen):
         chosen = [FirstStage(), *chosen]
@@ -263,14 +284,21 @@ def audit(
     experiment = open_experiment(first, models, **options)
     if not models and any(getattr(task, "needs_rankers", True) for task in chosen):
         experiment = replace(experiment, models=choose_default_models(experiment, notify))
-    settings = collect_settings(first, rankers, experiment, chosen, options)
     notify(
         f"The collection {experiment.collection.name} has {len(experiment.collection.docs):,} documents, "
         f"{len(experiment.queries):,} queries."
         + (f" The rankers are {', '.join(experiment.models)}." if experiment.models else "")
     )
-    results, skipped = run_tasks(experiment, chosen)
-    lists = {name: experiment.get_run(name) for name in experiment.models} if runs else {}
+
+    def run() -> tuple[BudgetedRun, Mapping[str, Run]]:
+        named = bool(as_list(tasks))
+        planned = run_within_budget(experiment, chosen, allowed, named, price_per_1k, notify, started_s)
+        return planned, planned.experiment.get_runs() if runs else {}
+
+    done, lists = restart_if_refuted(experiment, run, notify)
+    settings = collect_settings(first, rankers, experiment, chosen, options)
+    settings |= {"budget": done.setting} if settings else {}
+    requested, experiment, results, skipped = experiment, done.experiment, done.results, done.skipped
     typed = options.get("query_types") or any(query.type for query in experiment.queries.values())
     types = {"query types": format_type_counts(experiment.queries)} if typed else {}
     seconds = {SECONDS_FACT: f"{time.perf_counter() - started:.1f}"}
@@ -278,8 +306,8 @@ def audit(
         f"Robustness of {f'{len(experiment.models)} ' if experiment.models else ''}rankers on "
         f"{experiment.collection.name}",
         experiment.summarize() | types | seconds,
-        tuple(results),
-        _collect_provenance(experiment, chosen, skipped),
+        results,
+        _collect_provenance(experiment, requested, chosen, skipped) | done.collect_provenance(),
         lists,
         skipped,
         experiment.collect_remarks() | ({} if experiment.qrels else {"without judgements": UNJUDGED_NOTE}),
@@ -288,10 +316,14 @@ def audit(
     )
 
 
-def _collect_provenance(experiment: Experiment, tasks: Iterable[Task], skipped: Mapping[str, str]) -> dict[str, Any]:
-    """Return the provenance for results.json."""
+def _collect_provenance(
+    experiment: Experiment, requested: Experiment, tasks: Iterable[Task], skipped: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return the provenance for results.json; a budget may sample the queries of the requested experiment."""
+    provenance = experiment.collect_provenance()
+    provenance["collection"]["queries"] = len(requested.queries)
     own = {"tasks": [TASKS.spec(task) for task in tasks], "command": sys.argv[1:], "queries": dict(experiment.texts)}
-    return experiment.collect_provenance() | own | ({"skipped": skipped} if skipped else {})
+    return provenance | own | ({"skipped": skipped} if skipped else {})
 
 
 def read_audit(path: str | Path, *, allow_edited: bool = False) -> Audit:

@@ -10,7 +10,7 @@ from typing import Any
 from shaketable.api.audit import Audit, read_audit
 from shaketable.core.errors import BadInput, NotComparable, UnknownName, truncate
 from shaketable.core.results import Failure, Finding
-from shaketable.measures.regression import compare_findings
+from shaketable.measures.regression import compare_findings, restrict_to_common
 from shaketable.measures.status import FAIL, PASS, WARN
 from shaketable.report.comparability import PROVENANCE_PARTS, check_comparable
 from shaketable.report.comparison import DEFAULT_MARGIN_PERCENT, AuditComparison, VerdictChange
@@ -175,7 +175,7 @@ def _find_common_findings(
         match = _match_finding(one, earlier.get(_make_key(one), ()), pairs) if one.ranker == name else None
         if match and (not wanted or any(matches_pattern(text, one.name) for text in wanted)):
             numbers = (match.value, one.value, *match.values.values(), *one.values.values())
-            found.setdefault((one.name, one.where, numbers), (match, one))
+            found.setdefault((one.name, one.where, numbers), restrict_to_common(match, one))
     known = {one.name for one in new.audit.findings if one.ranker == name}
     for text in wanted:
         if not any(matches_pattern(text, one) for one in known):

@@ -89,10 +89,10 @@ class _Dry:
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
         self.count.pairs += sum(len(slate.docs) for slate in slates)
-        self.count.requests += self._count_requests(slates)
+        self.count.requests += self.count_requests(slates)
         return [np.array([make_fake_score(slate.query, doc.text) for doc in slate.docs]) for slate in slates]
 
-    def _count_requests(self, slates: Sequence[Slate]) -> int:
+    def count_requests(self, slates: Sequence[Slate]) -> int:
         """Return the number of requests that a remote ranker needs for these slates; 0 for a local ranker."""
         if not self.remote:
             return 0
@@ -123,11 +123,16 @@ def make_dry_ranker(
     """
     kind = type(ranker)
     unasked: Mapping[str, Any] | None = getattr(ranker, "offline_traits", None)
-    remote = getattr(ranker, "volatile", False) is True
+    remote = getattr(ranker, "volatile", False) is True or getattr(ranker, "remote", False) is True
     if unasked is None:
         try:
             known = RankerTraits.from_ranker(ranker, name)
-            unasked = {"pointwise": known.pointwise, "chunk": known.chunk, "fingerprint": known.fingerprint}
+            unasked = {
+                "pointwise": known.pointwise or known.pointwise_unknown,
+                "assumed_pointwise": known.pointwise_unknown,  # only its scores could show it
+                "chunk": known.chunk,
+                "fingerprint": known.fingerprint,
+            }
         except ShaketableError:  # a combination with a remote ranker
             remote, unasked = True, {"pointwise": False, "chunk": 1, "fingerprint": None}
     traits = {
@@ -152,6 +157,16 @@ def make_dry_ranker(
         traits["search"] = search
     named = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
     return type(kind.__name__, (_Dry,), {**traits, **named})(ranker, count)
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedModel:
+    """A model of a ranker that is already open."""
+
+    ranker: Ranker
+
+    def open(self, collection: Collection) -> Ranker:
+        return self.ranker
 
 
 @dataclass(frozen=True)
@@ -194,4 +209,6 @@ def make_dry_experiment(
         opened.limit,
         opened.first_stage,
         opened.split,
+        opened.sample,
+        opened.sizes,
     )

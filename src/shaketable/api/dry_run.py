@@ -8,6 +8,7 @@ are estimates.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import nan
@@ -24,13 +25,19 @@ from shaketable.api.dry_experiment import (
     make_dry_experiment,
 )
 from shaketable.api.options import CollectionLike, ExperimentOptions, ignore_message
-from shaketable.api.ranker_names import Rankers
+from shaketable.api.planning.budget import AUTO, DEFAULT_SECONDS, Budget, parse_budget
+from shaketable.api.planning.pace import list_costly_rankers
+from shaketable.api.planning.plan import make_plan
+from shaketable.api.planning.run import convert_budget
+from shaketable.api.ranker_names import Rankers, as_list
 from shaketable.core.documents import Slate
 from shaketable.core.errors import ShaketableError
 from shaketable.core.protocols import Model, Task
 from shaketable.core.registries import TASKS
+from shaketable.core.results import Result
 from shaketable.experiment import Experiment
 from shaketable.rankers.python import AdaptedRanker
+from shaketable.report.scorecard import sort_facets
 from shaketable.scoring.network_guard import block_network
 from shaketable.scoring.traits import RankerTraits
 from shaketable.tasks.runner import run_tasks
@@ -41,6 +48,7 @@ if TYPE_CHECKING:
 TIMED_PAIRS = 32
 """Query-document pairs on which a local ranker is timed."""
 REQUEST_LATENCY_S = 0.2
+NO_FACET = "no facet"
 LISTS_TITLE = "the lists of all queries"
 
 
@@ -55,6 +63,8 @@ class DryRunRow:
     seconds: float
     money: float
     exact: bool
+    tests: Mapping[str, int] = field(default_factory=dict)
+    """The facets of the verdict that the task decides, with the number of tests of each."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +113,19 @@ class DryRun:
         frame = pd.DataFrame(rows, columns=["task", "ranker", "pairs", "requests", "minutes", "money", ""])
         return frame.drop(columns="money") if np.isnan(self.money) else frame
 
+    def count_by_facet(self) -> pd.DataFrame:
+        """Return the pairs of each ranker by facet; a task's pairs are divided evenly among its tests."""
+        import pandas as pd
+
+        facets = sort_facets({facet for row in self.rows for facet in row.tests})
+        pairs: dict[str, dict[str, float]] = {facet: {} for facet in facets}
+        for row in self.rows:
+            for facet, tests in (row.tests or {NO_FACET: 1}).items():
+                of = pairs.setdefault(facet, {})
+                of[row.ranker] = of.get(row.ranker, 0.0) + row.pairs * tests / max(1, sum(row.tests.values()))
+        frame = pd.DataFrame.from_dict(pairs, orient="index").fillna(0).round().astype(int)
+        return frame.rename_axis("facet").reset_index()
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values; unknown values are None."""
 
@@ -112,9 +135,10 @@ class DryRun:
         rows = [{**vars(row), "seconds": known(row.seconds), "money": known(row.money)} for row in self.rows]
         total = {"pairs": self.pairs, "requests": self.requests, "minutes": self.minutes, "money": known(self.money)}
         return {
-            "schema": "shaketable.dry-run/1",
+            "schema": "shaketable.dry-run/2",
             "rows": rows,
             "total": total,
+            "pairs by facet": self.count_by_facet().to_dict("records"),
             "notes": list(self.notes),
             "skipped": dict(self.skipped),
         }
@@ -131,6 +155,7 @@ def dry_run(
     rankers: Rankers = (),
     tasks: str | Task | Iterable[str | Task] = (),
     *,
+    budget: str | int | None = AUTO,
     price_per_1k: float | None = None,
     seconds_per_request: float = REQUEST_LATENCY_S,
     runs: bool = True,
@@ -139,8 +164,10 @@ def dry_run(
     """Return the cost of `audit` with these arguments by task and ranker; nothing is sent or cached.
 
     Cached scores are not counted, nor are pairs that an earlier task scores. `price_per_1k` is the price of 1,000
-    requests; `seconds_per_request` is the latency of one, divided by the number of concurrent requests.
+    requests; `seconds_per_request` is the latency of one, divided by the number of concurrent requests. The rows are
+    the cost without a budget; for a budget in pairs or money, the notes have the plan.
     """
+    allowed = parse_budget(budget, price_per_1k)
     with block_network():
         models, chosen, first = prepare_audit(data, rankers, tasks)
         opened = open_experiment(first, models, **options)
@@ -153,6 +180,7 @@ def dry_run(
         started = time.perf_counter()
         asked, skipped = _count_by_task(experiment, chosen, counts, runs)
         seconds = time.perf_counter() - started
+        planned = _describe_plan(experiment, chosen, allowed, price_per_1k, bool(as_list(tasks)))
     rows = tuple(
         DryRunRow(
             title,
@@ -162,34 +190,53 @@ def dry_run(
             pace[name](pairs, requests),
             nan if price_per_1k is None else price_per_1k * requests / 1000,
             exact,
+            tests,
         )
-        for title, name, pairs, requests, exact in asked
+        for title, name, pairs, requests, exact, tests in asked
     )
-    return DryRun(
-        rows, tuple(_list_notes(experiment, rows, counts, seconds, seconds_per_request, price_per_1k)), skipped
-    )
+    notes = _list_notes(experiment, rows, counts, seconds, seconds_per_request, price_per_1k)
+    return DryRun(rows, (*notes, planned), skipped)
+
+
+def _describe_plan(
+    experiment: Experiment, tasks: Sequence[Task], budget: Budget, price_per_1k: float | None, named: bool
+) -> str:
+    """Return a sentence on the budget; a plan for a time needs the pace of the ranker, which a dry run cannot know."""
+    costly = list_costly_rankers(experiment)
+    if not costly or budget.kind == "none":
+        return "No budget limits this audit."
+    if budget.kind in ("auto", "time"):
+        seconds = budget.amount or DEFAULT_SECONDS
+        limited = "The audit itself" if budget.amount else "Without --budget, an audit of a slow ranker"
+        return f"{limited} measures the pace of its rankers and plans for {seconds / 60:g} minutes."
+    limit = convert_budget(experiment, tasks, budget, costly, named, price_per_1k)
+    return make_plan(experiment, tasks, costly, int(limit.max_pairs), named=named).describe()
 
 
 def _count_by_task(
     experiment: DryExperiment, tasks: Sequence[Task], counts: Mapping[str, RequestCount], runs: bool
-) -> tuple[list[tuple[str, str, int, int, bool]], dict[str, str]]:
-    """Return rows of task, ranker, pairs, requests and exactness, and the reasons why other tasks have no count."""
-    asked: list[tuple[str, str, int, int, bool]] = []
+) -> tuple[list[tuple[str, str, int, int, bool, Mapping[str, int]]], dict[str, str]]:
+    """Return rows of task, ranker, pairs, requests, exactness and tests, and why other tasks have no count."""
+    asked: list[tuple[str, str, int, int, bool, Mapping[str, int]]] = []
     skipped: dict[str, str] = {}
     parts: list[tuple[str, Task | None]] = [(TASKS.spec(task), task) for task in tasks]
     for title, task in [*parts, *([(LISTS_TITLE, None)] if runs else [])]:
         before = _take_snapshot(experiment, counts)
+        results: list[Result] = []
         try:
             if task is None:
                 experiment.get_runs()
             else:
-                run_tasks(experiment, [task])
+                results, _ = run_tasks(experiment, [task])
         except ShaketableError as error:
             skipped[title] = str(error)
         after = _take_snapshot(experiment, counts)
+        marked = {(one.facet, one.name) for result in results for one in result.findings if one.facet}
+        tests = Counter(facet for facet, _ in marked)
         for name in counts:
             pairs, requests = (new - old for new, old in zip(after[name], before[name], strict=True))
-            asked += [(title, name, pairs, requests, not getattr(task, "adaptive", False))] if pairs else []
+            exact = not getattr(task, "adaptive", False)
+            asked += [(title, name, pairs, requests, exact, tests)] if pairs else []
     return asked, skipped
 
 
@@ -255,6 +302,11 @@ def _list_notes(
         )
         if price is not None:
             yield f"'money' assumes a price of {price:g} for 1,000 requests."
+    if assumed := [name for name in counts if getattr(experiment.get_ranker(name), "assumed_pointwise", False)]:
+        yield (
+            f"The count assumes that {', '.join(assumed)} scores each text alone. The audit checks that; if the scores "
+            "depend on the list, it needs many times as many pairs, which pointwise=False counts."
+        )
     if not all(row.exact for row in rows):
         yield "An 'estimate' is for an attack: its requests depend on the scores, which the dry run made up."
     yield f"All other work took {seconds / 60:.1f} minutes in the dry run, and will take as long in the audit."

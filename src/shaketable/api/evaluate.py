@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from shaketable.api.audit import Audit
 from shaketable.api.ranker_names import as_list, make_unique_name, split_name
 from shaketable.core.documents import Qrels, Run
 from shaketable.core.errors import BadInput
+from shaketable.core.provenance import collect_versions
 from shaketable.core.results import ScoreTable
 from shaketable.datasets.scores import read_scores
 from shaketable.datasets.trec import read_qrels, read_run_and_tag
+from shaketable.files.checksums import digest_file
 from shaketable.measures.effectiveness import score_tables
+from shaketable.measures.measure_names import name_measures
+from shaketable.measures.significance import choose_correction
 from shaketable.tasks import effectiveness, risk, variance
 
 MEAN_BASELINE = "mean"
@@ -63,7 +68,7 @@ class EvaluationInputs:
     """Judgements, runs by name with a summary of their lists, and the names of the runs by file."""
 
     qrels: Qrels
-    runs: Mapping[str, Run]
+    runs: LazyRuns
     lists: Mapping[str, variance.ListSummary]
     names_by_file: Mapping[str, str]
 
@@ -103,7 +108,7 @@ def evaluate(
     baselines: str | Sequence[str] = (),
     alphas: Sequence[float] = (),
     significance_test: str = "t_test",
-    correction: str = "holm",
+    correction: str = "",
     seed: int = 0,
 ) -> Audit:
     """Compute effectiveness, variance and risk of run files, or of a table of scores.
@@ -124,9 +129,10 @@ def evaluate(
     alphas
         The extra weights of losses in the risk measures: a loss counts 1 + alpha times as much as an equal gain.
     significance_test
-        The test that compares systems query by query: "t_test", "wilcoxon" or "randomisation".
+        The test that compares systems query by query: "t_test", "wilcoxon", "randomisation" or "tukey_hsd".
     correction
-        The correction of p-values for multiple comparisons: "holm", "bonferroni" or "bh".
+        The correction of p-values for multiple comparisons: "holm" (the default), "bonferroni" or "bh". "tukey_hsd"
+        corrects by itself and takes none.
     seed
         The random seed of bootstrap intervals and randomisation tests.
 
@@ -148,34 +154,57 @@ def evaluate(
     >>> [result.task for result in st.evaluate(qrels, runs).results]
     ['effectiveness', 'variance', 'risk']
     """
-    effectiveness.check_test_and_correction(significance_test, correction)
+    correction = choose_correction(significance_test, correction)
     if scores is not None:
         if qrels is not None or runs:
             raise BadInput("a table of scores replaces judgements and runs; leave out --qrels and --run")
         if measures:
             raise BadInput("measures apply to runs only; a table of scores already has the values")
         tables = [scores if isinstance(scores, ScoreTable) else read_scores(Path(scores))]
+        inputs: dict[str, Any] = {"scores": _describe_source(scores)}
         compared = as_list(baselines) or [MEAN_BASELINE]
         spread = variance.build_variance_from_scores(tables[0], seed)
     else:
         given = _read_inputs(qrels, runs)
+        found = {name: _describe_source(source) for name, source in given.runs.sources.items()}
+        inputs = {"qrels": _describe_source(qrels), "runs": found}
         compared = [given.names_by_file.get(text, text) for text in as_list(baselines) or [MEAN_BASELINE]]
-        wanted = as_list(measures) or ["nDCG@10"]
+        wanted = name_measures(as_list(measures) or ["nDCG@10"])
         every = score_tables((*wanted, *variance.REQUIRED_MEASURES), given.qrels, given.runs)
         tables = list(every[: len(wanted)])
         initial = compared[0] if compared[0] in given.runs else next(iter(given.runs))
         spread = variance.build_variance_from_tables(every, given.qrels, given.lists, initial, seed)
-    table = tables[0]
+    table, used_alphas = tables[0], tuple(alphas) or risk.DEFAULT_ALPHAS
     base = compared[0] if compared[0] in table.systems else table.systems[0]
     compared_means = effectiveness.build_effectiveness_from_tables(tables, base, significance_test, correction, seed)
     results = (
         compared_means,
         spread,
-        risk.build_risk_from_scores(table, compared, tuple(alphas) or risk.DEFAULT_ALPHAS, seed),
+        risk.build_risk_from_scores(table, compared, used_alphas, seed),
     )
     facts = {"systems": str(len(table.systems)), "topics": str(len(table.topics)), "measure": table.measure}
-    facts["baseline"] = ", ".join(compared)
-    return Audit("Effectiveness, variance and risk", facts, results, {"seed": seed, **facts})
+    facts["differences against"] = base if base in compared else f"{base}, the first of the systems"
+    facts["risk against"] = ", ".join(name if name in table.systems else f"{name} of all systems" for name in compared)
+    provenance = {
+        "versions": collect_versions(),
+        "command": sys.argv[1:],
+        "inputs": inputs,
+        "measures": [one.measure for one in tables],
+        "test": significance_test,
+        "correction": correction,
+        "alphas": list(used_alphas),
+        "baseline": ", ".join(compared),
+        "seed": seed,
+    }
+    return Audit("Effectiveness, variance and risk", facts, results, provenance | facts)
+
+
+def _describe_source(source: object) -> str | dict[str, str]:
+    """Return the path of an input file with the digest of its content, which tells two versions of it apart."""
+    if not isinstance(source, str | Path):
+        return "in memory"
+    path = Path(source)
+    return {"path": str(path)} | ({"blake2b": digest_file(path)} if path.is_file() else {})
 
 
 def _read_inputs(

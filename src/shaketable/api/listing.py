@@ -154,6 +154,13 @@ def _is_document_transform(name: str) -> bool:
         return False
 
 
+def _list_probes() -> dict[str, str]:
+    """Return the probes, then the presets of probes."""
+    from shaketable.probes.presets import PRESETS
+
+    return {**_list_rows(PROBES), **{name: f"Preset: {text}" for name, text in _list_rows(PRESETS).items()}}
+
+
 def _list_measures() -> dict[str, str]:
     """Return examples of measures of one query's list, then the other measures."""
     from shaketable.measures.measure_names import EXAMPLE_MEASURES
@@ -192,7 +199,7 @@ REGISTRIES = {
 LISTINGS: dict[str, Callable[[], dict[str, str]]] = {
     "rankers": _list_rankers,
     "tasks": lambda: _list_rows(TASKS),
-    "probes": lambda: _list_rows(PROBES),
+    "probes": _list_probes,
     "recipes": lambda: _list_rows(RECIPES),
     "goals": lambda: _list_rows(GOALS),
     "constraints": lambda: _list_rows(CONSTRAINTS),

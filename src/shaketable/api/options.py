@@ -108,5 +108,20 @@ class ExperimentOptions(CollectionOptions, RunOptions, total=False):
     """All options of an experiment: those of `CollectionOptions` and `RunOptions`."""
 
 
+class BudgetOptions(TypedDict, total=False):
+    """Options for the budget of an audit.
+
+    Attributes
+    ----------
+    budget
+        A time such as "10m", a number of query-document pairs, money such as "$5", "auto", or None for no limit.
+    price_per_1k
+        The price of 1,000 requests to an endpoint.
+    """
+
+    budget: str | int | None
+    price_per_1k: float | None
+
+
 class TrainingOptions(CandidateOptions, WorkOptions, total=False):
     """The options of a training: those of `CandidateOptions` and `WorkOptions`."""

@@ -56,7 +56,7 @@ def parity(
     >>> done["parity"].tables["parity"]  # doctest: +SKIP
     """
     task = build_parity_task(rankers, reference=reference, repeats=repeats, measure=measure)
-    return audit(data, rankers, [task], runs=False, **options)
+    return audit(data, rankers, [task], runs=False, budget=None, **options)
 
 
 def build_parity_task(rankers: Rankers, *, reference: str, repeats: int, measure: str) -> Parity:

@@ -71,7 +71,7 @@ def probe(
         stopwords=stopwords,
         correction=correction,
     )
-    return audit(data, rankers, [task], **options)
+    return audit(data, rankers, [task], budget=None, **options)
 
 
 def build_probes_task(

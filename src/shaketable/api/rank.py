@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Unpack
 
 from shaketable.api.audit import open_experiment
-from shaketable.api.options import RUN_DEPTH, CollectionLike, ExperimentOptions
+from shaketable.api.options import RUN_DEPTH, CollectionLike, ExperimentOptions, Notify, ignore_message
 from shaketable.api.ranker_names import RankerLike, build_models
+from shaketable.api.restarts import restart_if_refuted
 from shaketable.core.documents import Run
 from shaketable.datasets.load import load
 from shaketable.datasets.trec import write_run
@@ -43,8 +44,7 @@ def rank(data: CollectionLike = "sample", ranker: RankerLike = "bm25", **options
     >>> [len(scores) for scores in run.values()]
     [3, 3]
     """
-    experiment = open_rank_experiment(data, ranker, **options)
-    return experiment.get_run(next(iter(experiment.models)))
+    return rank_queries(open_rank_experiment(data, ranker, **options), options.get("notify", ignore_message))
 
 
 def open_rank_experiment(data: CollectionLike, ranker: RankerLike, **options: Unpack[ExperimentOptions]) -> Experiment:
@@ -62,9 +62,15 @@ def open_rank_experiment(data: CollectionLike, ranker: RankerLike, **options: Un
     return open_experiment(replace(whole, qrels={}), build_models([ranker]), **given)
 
 
-def write_ranking(experiment: Experiment, file: Path, tag: str | None = None) -> Run:
+def rank_queries(experiment: Experiment, notify: Notify) -> Run:
+    """Return the run of the only ranker of an experiment."""
+    (name,) = experiment.models
+    return restart_if_refuted(experiment, lambda: experiment.get_run(name), notify)
+
+
+def write_ranking(experiment: Experiment, file: Path, tag: str | None = None, notify: Notify = ignore_message) -> Run:
     """Rank the queries with the only ranker of an experiment, write a TREC file, and return the run."""
     (name,) = experiment.models
-    run = experiment.get_run(name)
+    run = rank_queries(experiment, notify)
     write_run(run, file, tag=tag or make_safe_name(name))
     return run

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 from shaketable.api.audit import open_experiment
 from shaketable.api.options import (
@@ -18,158 +18,32 @@ from shaketable.api.options import (
     TrainingOptions,
     ignore_message,
 )
+from shaketable.api.training_result import TrainedWriter, TrainingResult
 from shaketable.core.documents import Collection
 from shaketable.core.errors import BadInput, UnknownName
-from shaketable.core.progress import no_progress
+from shaketable.core.progress import ProgressFactory, no_progress
 from shaketable.core.protocols import Defence, Learner
-from shaketable.core.registries import LEARNERS, LEXICAL_RANKERS, WRITERS
-from shaketable.core.results import Figure, Result
+from shaketable.core.registries import DEFENCES, LEARNERS, LEXICAL_RANKERS, WRITERS
 from shaketable.datasets.letor import Letor, read_letor
 from shaketable.datasets.load import load
 from shaketable.datasets.splits import TRAIN
-from shaketable.datasets.trec import write_qrels, write_run
-from shaketable.defences.training import plan_defended_training
-from shaketable.rankers.ltr import FittedModel
+from shaketable.datasets.trec import read_topics, write_qrels, write_run
+from shaketable.defences.training import add_unlabelled_queries, plan_defended_training
+from shaketable.experiment import Experiment
+from shaketable.measures.effectiveness import score_tables
+from shaketable.rankers import run_file
 from shaketable.rankers.persistence import refuse_taken
 from shaketable.rankers.saved import SavedModel
 from shaketable.training import feature_learner as fitting
 from shaketable.training.baselines import read_baselines
-from shaketable.training.feature_learner import FeatureLearner
-from shaketable.training.ndcg import NDCG
+from shaketable.training.feature_learner import FeatureLearner, Floats
 from shaketable.training.neural import NeuralLearner
 from shaketable.training.plan import TrainingPlan
 from shaketable.training.seq2seq import Seq2SeqWriter
 from shaketable.training.seq2seq_folder import CARD_FILE, refuse_occupied_folder
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-HISTORY_TABLE = "training history"
-
-
-@dataclass(frozen=True)
-class TrainingResult:
-    """The result of a training: the model, the learner with its settings, and the model card."""
-
-    model: SavedModel
-    learner: str
-    card: Mapping[str, Any]
-    trials: Sequence[Mapping[str, Any]] = ()
-    """The validation value of each point of the tuning grid; empty without tuning."""
-    test_ndcg: float | None = None
-    """The mean NDCG@10 on the test file, if there is one."""
-
-    def build_tables(self) -> dict[str, pd.DataFrame]:
-        """Return the training history, the feature importances, and the tuning trials as tables."""
-        import pandas as pd
-
-        measure = dict(self.card.get("valid") or {}).get("measure", "valid")
-        importance = self.card.get("importance", {})
-        looks = pd.DataFrame({"feature": list(importance), "importance": list(importance.values())})
-        tables = {
-            HISTORY_TABLE: _build_history(self.card, measure),
-            "feature importance": looks,
-            "tuning trials": pd.DataFrame(list(self.trials)),
-        }
-        tables = {name: table for name, table in tables.items() if len(table)}
-        if "tuning trials" in tables:
-            tables["tuning trials"] = tables["tuning trials"].sort_values("valid", ascending=False, kind="stable")
-        return tables
-
-    def to_result(self) -> Result:
-        """Return the tables with figures of the training curve and of the feature importances."""
-        tables = self.build_tables()
-        figures: list[Figure] = []
-        if HISTORY_TABLE in tables:
-            tables["curve"], figure = _build_curve(tables[HISTORY_TABLE])
-            figures.append(figure)
-        if "feature importance" in tables:
-            tables["feature importance"] = tables["feature importance"].head(20)
-            title = "Feature importance: the share of each feature in the total gain of the trees, or in the weights"
-            figures.append(Figure("bars", "feature importance", title, x="feature", y="importance"))
-        notes = tuple(self.card.get("notes", ()))
-        return Result("train", f"How did {self.learner} learn?", tables, tuple(figures), notes)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        about = {"schema": "shaketable.train/1", "model": self.model.path, "learner": self.learner}
-        return about | {"card": dict(self.card), "trials": [dict(trial) for trial in self.trials]}
-
-    def __str__(self) -> str:
-        """Return one sentence on the training."""
-        parts = [f"{self.model.path}: {self.learner}, trained on {self.card['train']['queries']} queries"]
-        if folds := self.card.get("folds"):
-            return f"{self.model.path}: {self.learner}, trained in {folds} folds; its run joins the test folds"
-        if "value" in self.card and (valid := self.card.get("valid")):
-            step = f"step {self.card['best']} is the best, with " if "best" in self.card else ""
-            name = valid.get("measure", "NDCG")
-            parts.append(f"{step}{name} {self.card['value']:.4f} on {valid['queries']} validation queries")
-        if self.test_ndcg is not None:
-            parts.append(f"NDCG@10 {self.test_ndcg:.4f} on the test queries")
-        if defence := self.card.get("defence"):
-            parts.append(f"defended by {defence['text']}")
-        if "seconds" in self.card:
-            parts.append(f"{self.card['seconds']:.0f} s")
-        return "; ".join(parts)
-
-
-@dataclass(frozen=True)
-class TrainedWriter:
-    """The result of training a writer: the folder of its checkpoint, the writer, and its card."""
-
-    folder: str
-    writer: Seq2SeqWriter
-    card: Mapping[str, Any]
-
-    @property
-    def usage(self) -> str:
-        """The flag that uses the folder."""
-        return self.writer.usage.format(folder=self.folder)
-
-    def build_tables(self) -> dict[str, pd.DataFrame]:
-        """Return the training history as a table."""
-        return {HISTORY_TABLE: _build_history(self.card, "ln p of a piece")}
-
-    def to_result(self) -> Result:
-        """Return the training history as a table and a figure."""
-        tables = self.build_tables()
-        tables["curve"], figure = _build_curve(tables[HISTORY_TABLE])
-        question = f"How did {WRITERS.spec(self.writer)} learn?"
-        return Result("train", question, tables, (figure,), tuple(self.card.get("notes", ())))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        about = {"schema": "shaketable.train/1", "model": self.folder, "learner": WRITERS.spec(self.writer)}
-        return about | {"card": dict(self.card), "usage": self.usage}
-
-    def __str__(self) -> str:
-        """Return one sentence on the training and on the use of the writer."""
-        card, pairs = self.card, self.card["pairs"]
-        parts = [
-            f"{self.folder}: {WRITERS.spec(self.writer)}, trained on {pairs['learned']} pairs ({card['origin']})",
-            f"step {card['best']} is best: ln p {card['value']:.4f} per piece on {pairs['held']} held-out pairs",
-            f"{card['seconds']:.0f} s",
-            f"use it: {self.usage}",
-        ]
-        if not self.writer.checkpoint:
-            parts.append("it started from random weights (checkpoint=''), so it is only a test that training works")
-        return "; ".join(parts)
-
-
-def _build_history(card: Mapping[str, Any], measure: str) -> pd.DataFrame:
-    """Return the validations of a training as a table."""
-    import pandas as pd
-
-    return pd.DataFrame(list(card.get("history", ()))).rename(columns={"valid": measure})
-
-
-def _build_curve(course: pd.DataFrame) -> tuple[pd.DataFrame, Figure]:
-    """Return the table and the figure of the training curve."""
-    import pandas as pd
-
-    step, *curves = [name for name in course.columns if pd.api.types.is_numeric_dtype(course[name])]
-    points = course.melt(step, curves, "curve", "value").dropna()
-    return points, Figure("lines", "curve", "Training history", x=step, y="value", color="curve")
+TEST_MEASURES = ("nDCG@10", "nDCG(dcg='exp-log2')@10")
+"""The measures on a test file: linear gain, as everywhere else, and exponential gain, as in training and its papers."""
 
 
 def train(
@@ -189,6 +63,7 @@ def train(
     preset: str | None = None,
     defence: str | Defence | None = None,
     adversarial_documents: str | Path | None = None,
+    unlabelled: str | Path | None = None,
     overwrite: bool = False,
     **options: Unpack[TrainingOptions],
 ) -> TrainingResult | TrainedWriter:
@@ -218,6 +93,7 @@ def train(
         The split to validate on; by default "validation" or "dev", if the collection has one of them.
     folds
         The number of folds for cross-validation; the test lists of all folds are joined into one run. 0 means none.
+        With `letor`, the folder also gets the model of each fold (fold-1, fold-2, ...), test.run and test.qrels.
     not_worse_than
         The baselines of a risk-sensitive objective, which penalises losses against them.
     tune
@@ -229,6 +105,9 @@ def train(
     adversarial_documents
         The file of adversarial documents that the defence learns from. Without it, an undefended ranker is trained and
         attacked first.
+    unlabelled
+        A file of queries without judgements (topics, or a query id, a tab and a text on each line), from whose attacked
+        lists the defence "piat" also learns.
     overwrite
         If True, replace a model in the folder.
     **options
@@ -253,7 +132,8 @@ def train(
     """
     given: dict[str, object] = {"--letor": letor, "--letor-valid": letor_valid, "--letor-test": letor_test}
     given |= {"--folds": folds, "--valid-split": valid_split, "--not-worse-than": not_worse_than, "--tune": tune}
-    given |= {"--preset": preset, "--defence": defence, "--adversarial-documents": adversarial_documents}
+    given |= {"--preset": preset, "--defence": defence, "--unlabelled": unlabelled}
+    given |= {"--adversarial-documents": adversarial_documents}
     chosen = _build_learner(learner) if isinstance(learner, str) else learner
     if isinstance(chosen, Seq2SeqWriter):
         _refuse_options(given, f"{WRITERS.spec(chosen)} is a writer and does not learn to rank")
@@ -262,13 +142,17 @@ def train(
         )
     _refuse_options({"--text-pairs": text_pairs}, f"{LEARNERS.spec(chosen)} learns to rank, not to write texts")
     chosen = _apply_preset(chosen, preset) if preset else chosen
-    _check_options(given, data)
+    only_collections: dict[str, object] = {"--train-split": train_split != TRAIN, "--valid-split": valid_split}
+    only_collections |= {"--split-ratio": options.get("split_ratio"), "--candidates": options.get("candidates")}
+    _check_options(given, only_collections, data)
     refuse_taken(model, overwrite=overwrite)  # before hours of work
     if letor is not None:
-        rows = (Path(letor), letor_valid, letor_test)
-        return _train_from_features(chosen, *rows, Path(model), not_worse_than, tune, options.get("seed", 0), overwrite)
+        settings = (Path(model), not_worse_than, tune, options.get("seed", 0), overwrite)
+        if folds:
+            return _cross_validate_features(chosen, Path(letor), folds, *settings, options.get("progress", no_progress))
+        return _train_from_features(chosen, Path(letor), letor_valid, letor_test, *settings)
     assert data is not None
-    experiment = open_experiment(data, {}, split="all", **options)
+    experiment = _open_training(data, unlabelled, train_split, options)
     plan = _plan_with_baselines(chosen, not_worse_than)
     trials: Sequence[Mapping[str, Any]] = ()
     if tune:
@@ -285,6 +169,16 @@ def train(
     return _describe_model(saved, chosen, trials, notify, experiment.collect_remarks())
 
 
+def _open_training(
+    data: CollectionLike, unlabelled: str | Path | None, train_split: str, options: TrainingOptions
+) -> Experiment:
+    """Return the experiment to train on, with queries without judgements if there are any."""
+    experiment = open_experiment(data, {}, split="all", **options)
+    if unlabelled is None:
+        return experiment
+    return add_unlabelled_queries(experiment, read_topics(Path(unlabelled)), train_split)
+
+
 def _apply_preset(learner: Learner, name: str) -> Learner:
     """Return a neural learner with the settings for a data set."""
     if not hasattr(learner, "preset"):
@@ -293,17 +187,31 @@ def _apply_preset(learner: Learner, name: str) -> Learner:
     return chosen
 
 
-def _check_options(given: Mapping[str, object], data: CollectionLike | None) -> None:
+def _check_options(
+    given: Mapping[str, object], only_collections: Mapping[str, object], data: CollectionLike | None
+) -> None:
     """Refuse training options that exclude each other."""
     if (given["--letor"] is None) == (data is None):
         raise BadInput("give either a collection (--data) or a feature file (--letor) to learn from")
     attacked, defence = ({name: given[name]} for name in ("--adversarial-documents", "--defence"))
     if given["--defence"] is None:
         _refuse_options(attacked, "adversarial documents are for a defence (--defence)")
+    if given["--unlabelled"] is not None and not _uses_unlabelled(given["--defence"]):
+        _refuse_options({"--unlabelled": True}, "only the defence piat learns from queries without judgements")
     if given["--letor"] is not None:
         _refuse_options(defence, "a defence needs texts, so give a collection (--data)")
+        _refuse_options(only_collections, "a feature file (--letor) has no splits and no texts; a collection has")
+        if given["--folds"]:
+            files = {name: given[name] for name in ("--letor-valid", "--letor-test")}
+            _refuse_options(files, "with --folds, each fold validates and tests on queries of --letor")
     elif given["--letor-valid"] or given["--letor-test"]:
         raise BadInput("--letor-valid and --letor-test need --letor, the feature file to learn from")
+
+
+def _uses_unlabelled(defence: object) -> bool:
+    """Return True if a defence learns from queries without judgements."""
+    built = DEFENCES.build(defence) if isinstance(defence, str) else defence
+    return bool(getattr(built, "uses_unlabelled", False))
 
 
 def _plan_with_baselines(learner: Learner, not_worse_than: Sequence[str]) -> TrainingPlan | None:
@@ -367,7 +275,7 @@ def train_writer(
     if data is not None and text_pairs is not None:
         raise BadInput("give either a collection (--data) or a file of pairs (--text-pairs) to learn from, not both")
     if data is None:
-        only_collections = {"--train-split": train_split != TRAIN, "--split-ratio": split_ratio}
+        only_collections: dict[str, object] = {"--train-split": train_split != TRAIN, "--split-ratio": split_ratio}
         _refuse_options(only_collections, "they apply to a collection (--data), and there is none")
     if data is None or not chosen.uses_candidates:
         given = {
@@ -436,8 +344,7 @@ def _train_from_features(
     overwrite: bool,
 ) -> TrainingResult:
     """Train a ranker on rows of features and return the result."""
-    if not isinstance(learner, FeatureLearner):
-        raise BadInput(f"{LEARNERS.spec(learner)} learns from texts, not features: give a collection (--data)")
+    chosen = _require_feature_learner(learner)
     learn_from = read_letor(letor)
     validate_on = read_letor(Path(letor_valid), feature_count=learn_from.feature_count) if letor_valid else None
     baselines, trials = read_baselines(texts), []
@@ -445,19 +352,65 @@ def _train_from_features(
         if validate_on is None:
             raise BadInput("tuning needs validation queries: give a file of them with --letor-valid")
         parts = (fitting.normalise_features(part, "query") for part in (learn_from, validate_on))
-        tuned = fitting.tune(learner, *parts, seed=seed, baselines=baselines)
-        learner, trials = tuned.learner, [dict(trial) for trial in tuned.trials]
-    assert isinstance(learner, FeatureLearner)
-    model = fitting.learn(learner, learn_from, validate_on, seed=seed, baselines=baselines)
+        tuned = fitting.tune(chosen, *parts, seed=seed, baselines=baselines)
+        chosen, trials = tuned.learner, [dict(trial) for trial in tuned.trials]
+    model = fitting.learn(chosen, learn_from, validate_on, seed=seed, baselines=baselines)
     model.save(out, overwrite=overwrite)
     held_out = read_letor(Path(letor_test), feature_count=learn_from.feature_count) if letor_test else None
-    value = None if held_out is None else _rank_rows(model, held_out, out)
-    return TrainingResult(SavedModel(str(out)), model.learner, model.card, trials, value)
+    means = {} if held_out is None else _rank_rows(held_out, model.score_letor(held_out), out)
+    return TrainingResult(SavedModel(str(out)), model.learner, model.card, trials, means)
 
 
-def _rank_rows(model: FittedModel, held_out: Letor, out: Path) -> float:
-    """Rank the test rows, write them as files for `evaluate`, and return their mean NDCG@10."""
-    scores = model.score_letor(held_out)
-    write_run(held_out.to_run(scores), out / "test.run", tag=out.name)
-    write_qrels(held_out.to_qrels(), out / "test.qrels")
-    return float(NDCG(held_out, 10).compute(scores).mean())
+def _cross_validate_features(
+    learner: Learner,
+    letor: Path,
+    folds: int,
+    out: Path,
+    texts: Sequence[str],
+    tune: bool,
+    seed: int,
+    overwrite: bool,
+    progress: ProgressFactory,
+) -> TrainingResult:
+    """Train a ranker for each fold of the queries, save the joined run of the test folds and the models."""
+    chosen = _require_feature_learner(learner)
+    data = read_letor(letor)
+    scores, models = fitting.cross_validate(
+        chosen,
+        data,
+        k=folds,
+        seed=seed,
+        grid=chosen.grid if tune else None,
+        baselines=read_baselines(texts),
+        progress=progress,
+    )
+    names = [f"fold-{number}" for number in range(1, folds + 1)]
+    card: dict[str, Any] = {
+        "learner": LEARNERS.spec(chosen),
+        "folds": folds,
+        "seed": seed,
+        "train": {"queries": data.query_count, "rows": data.row_count, "source": data.source},
+        "models": [
+            {"folder": name, "learner": model.learner, "best": model.card["best"], "value": model.card["value"]}
+            for name, model in zip(names, models, strict=True)
+        ],
+        "valid": {"measure": models[0].card["valid"]["measure"]},
+    }
+    run_file.save(data.to_run(scores), out, card, overwrite=overwrite)
+    for name, model in zip(names, models, strict=True):
+        model.save(out / name, overwrite=True)
+    return TrainingResult(SavedModel(str(out)), card["learner"], card, (), _rank_rows(data, scores, out))
+
+
+def _require_feature_learner(learner: Learner) -> FeatureLearner:
+    if not isinstance(learner, FeatureLearner):
+        raise BadInput(f"{LEARNERS.spec(learner)} learns from texts, not features: give a collection (--data)")
+    return learner
+
+
+def _rank_rows(held_out: Letor, scores: Floats, out: Path) -> dict[str, float]:
+    """Write the lists of the test rows as files for `evaluate`, and return the means that `evaluate` computes."""
+    run, qrels = held_out.to_run(scores), held_out.to_qrels()
+    write_run(run, out / "test.run", tag=out.name)
+    write_qrels(qrels, out / "test.qrels")
+    return {table.measure: float(table.values.mean()) for table in score_tables(TEST_MEASURES, qrels, {out.name: run})}

@@ -134,14 +134,18 @@ def _as_transform(thing: Any) -> Transform:
 
 
 def write_variations(variations: Iterable[Variation], out: str | Path) -> None:
-    """Write variations as JSONL, or as TSV if the file name ends in .tsv; "-" is standard output."""
+    """Write variations as JSONL, or as TSV if the file name ends in .tsv; "-" is standard output.
+
+    The label of a variation that was not judged is null or empty, so a command that reads the file judges it again.
+    """
     tsv = str(out).removesuffix(".gz").endswith(".tsv")
     with nullcontext(sys.stdout) if out == "-" else atomic_write(Path(out)) as stream:
         if tsv:
             stream.write("\t".join(VARIATION_COLUMNS) + "\n")
         for variation in variations:
             row = {column: getattr(variation, column) for column in VARIATION_COLUMNS}
-            cells = (escape_formula(" ".join(str(value).split())) for value in row.values())
+            row |= {} if variation.judged else {"valid": None}
+            cells = (escape_formula("" if value is None else " ".join(str(value).split())) for value in row.values())
             stream.write(
                 "\t".join(cells) + "\n" if tsv else escape_controls(json.dumps(row, ensure_ascii=False)) + "\n"
             )

@@ -31,7 +31,6 @@ from shaketable.core.seeding import make_item_rng
 from shaketable.nlp.parser import open_parser
 from shaketable.rankers.saved import SavedModel
 from shaketable.scoring.engine import ScoringEngine
-from shaketable.scoring.traits import RankerTraits
 from shaketable.scoring.uncached import Uncached
 from shaketable.training.plan import TrainingPlan
 
@@ -141,7 +140,7 @@ def draw_new_documents(
 def open_target(experiment: Experiment, name: str, texts: Mapping[str, str], candidates: Run) -> Target:
     """Return a ranker of the experiment as an attack target, with the candidates of these queries."""
     ranker, origin = experiment.get_ranker(name), experiment.get_remote_spec(name)
-    traits = RankerTraits.from_ranker(ranker, name)
+    traits = experiment.get_traits(name)
     quiet = replace(experiment.engine, progress=no_progress)  # the runner shows its own progress bar
     target = Target(lambda slates: quiet.score(ranker, slates, name, origin), traits.pointwise, traits.noise)
     if traits.fingerprint is None or traits.volatile:

@@ -10,7 +10,7 @@ from shaketable.cli.config import Config
 from shaketable.cli.options.data import CollectionFlags, Collections, FileFlags, QueryTypes
 from shaketable.cli.options.gates import DefaultGate, GateFlags
 from shaketable.cli.options.output import BuildServerFlags, OutFolder, VerdictFlags
-from shaketable.cli.options.performance import DryRunFlags, RunFlags
+from shaketable.cli.options.performance import CostFlags, RunFlags
 from shaketable.cli.options.rankers import Rankers
 from shaketable.cli.options.tasks import Tasks
 
@@ -29,7 +29,7 @@ def audit(
     query_types: QueryTypes = None,
     collection: CollectionFlags,
     run: RunFlags,
-    cost: DryRunFlags,
+    cost: CostFlags,
     config: Config = None,
 ) -> None:
     """Audit rankers: run all robustness tasks that apply, print a verdict and write a report."""
@@ -47,11 +47,11 @@ def audit(
     where = collection.to_options(query_types)
     check_gate_findings(rules, *given, **where)
     if cost.dry_run:
-        seconds, price = cost.seconds_per_request, cost.price_per_1k
+        seconds = cost.seconds_per_request
         shown_to: WorkOptions = {"progress": show_progress, "notify": notify}
-        counted = dry_run(*given, price_per_1k=price, seconds_per_request=seconds, **where, **shown_to)
+        counted = dry_run(*given, seconds_per_request=seconds, **cost.to_options(), **where, **shown_to)
         return show_dry_run(counted, shown.json_to)
-    done = st.audit(*given, **where, **run.to_options(), gated=gate)
+    done = st.audit(*given, **where, **run.to_options(), **cost.to_options(), gated=gate)
     done = save_with_gates(done, out, rules, {"require": gates.require, "rules": gates.rules, "gate": gate})
     if not finish_audit(done, out, gate, shown, build):
         raise typer.Exit(1)

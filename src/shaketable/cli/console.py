@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shaketable.api.dry_run import DryRun
     from shaketable.api.options import CollectionLike, CollectionOptions
     from shaketable.api.ranker_names import Rankers
-    from shaketable.api.train import TrainedWriter, TrainingResult
+    from shaketable.api.training_result import TrainedWriter, TrainingResult
     from shaketable.cli.options.output import BuildServerFlags, ReportFlags, TableFlags, VerdictFlags
     from shaketable.core.protocols import Task
     from shaketable.report.comparison import AuditComparison
@@ -95,14 +95,18 @@ def show_verdict(
     done: Audit, json_target: str | None, tables: bool = False, table: list[str] | None = None, enforced: bool = True
 ) -> None:
     """Print the verdict of an audit, after all tables or the named tables."""
-    from shaketable.report.terminal import show_table
+    from shaketable.report.files import SYSTEMS
+    from shaketable.report.terminal import show_system_table, show_table
     from shaketable.report.terminal_summary import print_verdict
 
     found = done.verdict()
     console = open_console(json_target)
-    named = [done.table(name) for name in table or ()]
-    if tables or not (named or found.facets):
+    system_tables = [one.system_table for one in done.results if one.system_table and SYSTEMS in (table or ())]
+    named = [done.table(name) for name in table or () if not (system_tables and name == SYSTEMS)]
+    if tables or not (named or system_tables or found.facets or done.gate_results):
         show_audit(done, json_target)
+    for compared in system_tables:
+        show_system_table(console, compared)
     for name, frame in named:
         show_table(console, name, frame)
     print_verdict(console, found, enforced=enforced)
@@ -114,6 +118,7 @@ def show_dry_run(dry_run: DryRun, json_target: str | None) -> None:
 
     console = open_console(json_target)
     show_table(console, "dry run", dry_run.to_frame())
+    show_table(console, "pairs by facet", dry_run.count_by_facet())
     for note in dry_run.notes:
         console.print(format_cell(note), markup=False)
     for task, reason in dry_run.skipped.items():
@@ -154,16 +159,33 @@ def write_evaluation(done: Audit, flags: TableFlags) -> None:
     from shaketable.report.files import write_per_query, write_tables
     from shaketable.report.page import write_page
 
-    for form, folder in (("csv", flags.csv_to), ("latex", flags.latex_to), ("markdown", flags.markdown_to)):
-        if folder:
-            write_tables(folder, done.results, form)
+    if flags.csv_to:
+        write_tables(flags.csv_to, done.results)
+    write_typeset_tables(done, flags)
     if flags.per_query_to:
         write_per_query(flags.per_query_to, done["effectiveness"])
     if flags.html_to:
         write_page(flags.html_to, done.title, done.facts, done.results, done.provenance)
     if flags.json_to:
         emit_texts(map(escape_controls, done.iterate_json()), flags.json_to)
+    header = "; ".join(f"{name}: {value}" for name, value in done.facts.items())
+    open_console(flags.json_to).print(format_cell(header), markup=False)
     show_audit(done, flags.json_to)
+
+
+def write_typeset_tables(done: Audit, flags: TableFlags | VerdictFlags) -> None:
+    """Write the table of systems to a file of LaTeX or Markdown, or every table to a folder."""
+    from shaketable.report.files import write_tables
+    from shaketable.report.tables import TABLE_FORMATS
+
+    wanted = (("latex", flags.latex_to, done.to_latex), ("markdown", flags.markdown_to, done.to_markdown))
+    for form, path, render in wanted:
+        if path and path.suffix != TABLE_FORMATS[form][0]:
+            write_tables(path, done.results, form)
+        elif path and (text := render()):
+            emit_text(f"{text}\n", str(path))
+        elif path:
+            notify(f"{path} is not written: only the task effectiveness has a table of systems", always=True)
 
 
 def show_comparison(found: AuditComparison, target: str | None) -> None:
@@ -198,6 +220,7 @@ def finish_audit(done: Audit, out: Path, gate: bool, shown: VerdictFlags, build:
     target = "-" if "-" in (shown.json_to, build.summary_to) else None
     enforced = gate or not has_passed(done.gate_results)
     show_verdict(done, target, shown.tables, shown.table, enforced=enforced)
+    write_typeset_tables(done, shown)
     notify(f"The report is {out / 'report.html'}; the tables and the runs are in {out}.")
     return emit_gate_results(done, done.verdict().gate_results if gate else done.gate_results, build)
 

@@ -16,7 +16,7 @@ def evaluate(
     baseline: Baselines = None,
     alpha: Alphas = None,
     significance_test: SignificanceTest = "t_test",
-    correction: Correction = "holm",
+    correction: Correction = "",
     tables: TableFlags,
     seed: Seed = 0,
 ) -> None:

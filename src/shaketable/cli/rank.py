@@ -25,7 +25,7 @@ def rank(
 
     source = files.select_source(data)
     experiment = open_rank_experiment(source, ranker, **collection.to_options(), **run.to_options())
-    lists = write_ranking(experiment, write_run, tag)
+    lists = write_ranking(experiment, write_run, tag, notify)
     (name,) = experiment.models
     if json_to:
         spent = {k: vars(v) for k, v in experiment.engine.usage.items()}

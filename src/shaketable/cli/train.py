@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from shaketable.cli.options.data import CandidateFlags
 from shaketable.cli.options.output import Html, Json
 from shaketable.cli.options.performance import WorkerFlags
@@ -23,24 +25,6 @@ def train(
     import shaketable as st
     from shaketable.cli.console import show_training
 
-    done = st.train(
-        learner,
-        source.data,
-        model,
-        text_pairs=source.text_pairs,
-        letor=source.letor,
-        letor_valid=source.letor_valid,
-        letor_test=source.letor_test,
-        train_split=source.train_split,
-        valid_split=source.valid_split,
-        folds=source.folds,
-        not_worse_than=how.not_worse_than or (),
-        tune=how.tune,
-        preset=how.preset,
-        defence=how.defence,
-        adversarial_documents=how.adversarial_documents,
-        overwrite=how.overwrite,
-        **candidates.to_options(),
-        **workers.to_options(),
-    )
+    given: dict[str, Any] = {**vars(source), **vars(how), "not_worse_than": how.not_worse_than or ()}
+    done = st.train(learner, given.pop("data"), model, **given, **candidates.to_options(), **workers.to_options())
     show_training(done, json_to, html_to)

@@ -28,11 +28,13 @@ def vary(
     for name, reason in done.unavailable.items():
         notify(f"The transform {name} was left out: {reason}")
     total, valid = len(done.queries), sum(variation.valid for variation in done.variations)
+    unjudged = sum(not variation.judged for variation in done.variations)
     for name, idle in done.not_applicable.items():
         if idle:
             notify(f"The transform {name} can be applied to {total - idle} of the {total} queries.")
-    notify(f"{len(done.variations)} variations of {total} queries were made; {valid} of them are valid.")
+    rest = f", {unjudged} could not be judged" if unjudged else ""
+    notify(f"{len(done.variations)} variations of {total} queries were made; {valid} of them are valid{rest}.")
     if json_to:
-        counts = {"queries": total, "variations": len(done.variations), "valid": valid}
+        counts = {"queries": total, "variations": len(done.variations), "valid": valid, "not_judged": unjudged}
         more = {"not_applicable": done.not_applicable, "left_out": done.unavailable}
         emit_json({"schema": "shaketable.vary/1"} | counts | more, json_to)

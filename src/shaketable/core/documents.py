@@ -18,6 +18,11 @@ Run: TypeAlias = Mapping[str, Mapping[str, float]]
 """qid -> docno -> score. `rank_docnos` defines the order of a list, not the order of the mapping."""
 Qrels: TypeAlias = Mapping[str, Mapping[str, int]]
 """qid -> docno -> grade."""
+MAX_CHANGED_CHARS = 200_000
+"""The length of the longest text that is changed in a test; longer texts are ranked but never changed.
+
+A test asks for dozens of changed copies of a text. 200,000 characters are about 30,000 words.
+"""
 
 
 @dataclass(frozen=True, slots=True)

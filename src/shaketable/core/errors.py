@@ -7,6 +7,7 @@ ShaketableError             exit code 2
 ├── UnknownName             a name in no registry; suggests similar names
 ├── MissingExtra            a library of an optional extra is not installed
 ├── RankerFailed            a ranker raised an error or returned invalid scores
+├── LimitReached            the budget of an audit is used up; the audit ends with what it has
 ├── NotComparable           exit code 3: two results that must not be compared
 └── Interrupted             exit code 130: the user stopped the program
 """
@@ -132,6 +133,10 @@ class MissingExtra(ShaketableError):
 
 class RankerFailed(ShaketableError):
     """A ranker that raised an error or did not return one finite score per text."""
+
+
+class LimitReached(ShaketableError):
+    """An error for work that does not fit into the budget of an audit."""
 
 
 class NotComparable(ShaketableError):

@@ -28,14 +28,21 @@ class Ranker(Protocol):
     These attributes are optional. `scoring.traits.RankerTraits` reads those that say how to call the ranker,
     `scoring.engine.ScoringEngine.get_remark` reads `remark` and `notice`:
       pointwise    True if a score depends on (query, text) alone. A wrong True corrupts results, a wrong False only
-                   costs time; default False.
-      fingerprint  a name for everything the scores depend on; without it, scores are never stored on disk.
+                   costs time. If it is absent or None, an experiment finds out and checks again during the run
+                   (`scoring.pointwise`).
+      fingerprint  a name for everything the scores depend on; without it, scores are never stored on disk. An object
+                   of a user's file without it gets a hash of the source (`rankers.source_fingerprint`).
       cached       False if scoring is cheaper than a cache lookup.
       volatile     True if the scores may change under the same name, as with a server. The engine then scores a few
                    pairs again and uses the disk cache only if their scores are unchanged.
       noise_floor  the observed difference between repeated scores of a volatile ranker; default 0.
       max_concurrency  the number of concurrent requests, one thread each; default 1.
-      chunk        pairs per request; each chunk is cached when it completes.
+      chunk        pairs per request, for a server; by default, a chunk is about two seconds of work. Each chunk is
+                   cached when it completes.
+      batch_chars  characters of the texts in one call, padding included. Set it if the batch of a text changes the
+                   last digits of its score: calls then do not depend on the chunks, which depend on time.
+      pads_texts   True if a short text costs as much as the longest one of its batch; with `batch_chars`, texts of
+                   similar length then come together.
       noise        the largest difference between scores of the same text in different batches, relative to the score
                    (or to 1 if the score is smaller); documents with smaller differences tie. Default 0.
       uses_all_cores  True if it uses several cores by itself; default: one core.

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from shaketable.core.attack_types import AdversarialDocument
 
 
+MAX_TEXT_CHARS = 10_000
+"""The length of the longest text in examples and in the tables of a report; longer texts become excerpts."""
+CHARACTERS_BEFORE_CHANGE = 80
+
+
 @dataclass(frozen=True)
 class ScoreTable:
     """The values of one effectiveness measure: one row per system, one column per topic."""
@@ -33,6 +38,34 @@ class ScoreTable:
     def by_topic(self, system: str) -> dict[str, float]:
         """Return topic -> score of one system."""
         return dict(zip(self.topics, self.row(system).tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class SystemTable:
+    """The systems of an experiment by measures, and which systems each of them significantly beats.
+
+    Parameters
+    ----------
+    systems
+        The names of the systems, in the order of the rows.
+    measures
+        The names of the measures; for all of them, a higher value is better.
+    values
+        The means, one row for each system.
+    beaten
+        For each system and measure, the row numbers of the systems with a significantly lower mean.
+    queries
+        The number of queries.
+    comparison
+        The test, its level and its correction; empty if nothing was tested.
+    """
+
+    systems: tuple[str, ...]
+    measures: tuple[str, ...]
+    values: tuple[tuple[float, ...], ...]
+    beaten: tuple[tuple[tuple[int, ...], ...], ...]
+    queries: int
+    comparison: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,6 +92,9 @@ class Figure:
         For a scatter chart: a column whose text replaces the point.
     label
         For a scatter chart: a column that names the points if the colour means something else.
+    shade
+        For a scatter chart: a column of numbers; a point is darker the higher its number. Points without a number are
+        as dark as the highest.
     folded
         If True, the report shows the chart collapsed, below the others.
     source
@@ -75,6 +111,7 @@ class Figure:
     join: str = ""
     mark: str = ""
     label: str = ""
+    shade: str = ""
     folded: bool = False
     source: str = ""
 
@@ -155,7 +192,7 @@ class Example:
         A short name of the change, such as the spec of a transform.
     before, after
         The changed text, a query or a document, before and after the change. The two are equal if the change is not in
-        a text.
+        a text. Of texts with more than `MAX_TEXT_CHARS` characters, the example keeps excerpts.
     value_before, value_after
         The value of the measure before and after the change; NaN if there is none.
     document
@@ -174,6 +211,40 @@ class Example:
     document: str = ""
     rank_before: int = 0
     rank_after: int = 0
+
+    def __post_init__(self) -> None:
+        before, after = excerpt_difference(self.before, self.after)
+        for name, text in (("query", excerpt(self.query)), ("before", before), ("after", after)):
+            object.__setattr__(self, name, text)
+
+
+def excerpt(text: str, start: int = 0, max_chars: int = MAX_TEXT_CHARS) -> str:
+    """Return `max_chars` characters of a text, with "…" where something is left out; short texts stay whole.
+
+    >>> excerpt("one two three", 4, 3), excerpt(excerpt("one two three", 4, 3), max_chars=3)
+    ('…two…', '…two…')
+    """
+    if len(text) <= max_chars + len("……"):  # so that an excerpt of an excerpt is the same
+        return text
+    end = start + max_chars
+    return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
+
+
+def excerpt_difference(before: str, after: str, max_chars: int = MAX_TEXT_CHARS) -> tuple[str, str]:
+    """Return excerpts of two texts that start a little before their first difference; short texts stay whole.
+
+    >>> [len(text) for text in excerpt_difference("a" * 1000 + "b", "a" * 1000 + "c", 400)]
+    [82, 82]
+    """
+    if max(len(before), len(after)) <= max_chars + len("……"):
+        return before, after
+    shared = min(len(before), len(after))
+    blocks = range(0, shared, max_chars)  # comparing blocks is much faster than comparing characters
+    block = next((i for i in blocks if before[i : i + max_chars] != after[i : i + max_chars]), shared)
+    pairs = enumerate(zip(before[block:], after[block : block + max_chars], strict=False), block)
+    first = next((i for i, (old, new) in pairs if old != new), shared) if before != after else 0
+    start = max(0, first - CHARACTERS_BEFORE_CHANGE)
+    return excerpt(before, start, max_chars), excerpt(after, start, max_chars)
 
 
 @dataclass(frozen=True)
@@ -204,6 +275,8 @@ class Result:
         Documents changed by attacks, which are saved to a separate file.
     sources
         For a table's name, a similar table in the literature.
+    system_table
+        The systems by measures, as papers print them; None if the task has no such table.
     """
 
     task: str
@@ -217,3 +290,4 @@ class Result:
     brief: tuple[str, ...] = ()
     attacked: tuple[AdversarialDocument, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
+    system_table: SystemTable | None = None

@@ -7,7 +7,8 @@
 
 "queries" and "text" are required. The reader accepts two shorter forms: {"query": ..., "text": ...}, a text written for
 a query, and {"question": ..., "texts": [...]}, the poisoned texts of PoisonedRAG (Zou, Geng, Wang, Jia. USENIX Security
-2025). It reads each poisoned text twice: alone, and after the question, as in the paper.
+2025). It reads each poisoned text twice: alone, and after the question, as in the paper. In the first form, "query_id"
+may give the id of the query; lines with the same query and no id share one.
 """
 
 from __future__ import annotations
@@ -89,21 +90,25 @@ def write_adversarial_documents(documents: Iterable[AdversarialDocument], path: 
 def read_adversarial_documents(path: Path) -> list[AdversarialDocument]:
     """Read the documents of a file in any form that the module docstring describes."""
     documents: list[AdversarialDocument] = []
+    qids: dict[str, str] = {}
     for number, line in read_lines(path):
         fields = parse_json(line, path, number)
         if not isinstance(fields, dict):
             raise BadInput('is not an object; write {"query": ..., "text": ...}', path, number)
-        documents += _parse_documents(fields, path, number)
+        documents += _parse_documents(fields, qids, path, number)
     if not documents:
         raise BadInput("holds no documents", path)
     return documents
 
 
-def _parse_documents(fields: Mapping[str, Any], path: Path, number: int) -> Iterator[AdversarialDocument]:
+def _parse_documents(
+    fields: Mapping[str, Any], qids: dict[str, str], path: Path, number: int
+) -> Iterator[AdversarialDocument]:
+    """Yield the documents of a line; `qids` has the ids of the queries without an id of their own, by text."""
     if "question" in fields:
-        yield from _parse_poisoned_texts(fields, path, number)
+        yield from _parse_poisoned_texts(fields, qids, path, number)
         return
-    queries = _parse_queries(fields, path, number)
+    queries = _parse_queries(fields, qids, path, number)
     if docno := _get_text(fields, "docno", path, number):
         check_id(docno, "docno", path, number)
     if not isinstance(fields.get("text"), str):
@@ -124,9 +129,14 @@ def _parse_documents(fields: Mapping[str, Any], path: Path, number: int) -> Iter
     )
 
 
-def _parse_queries(fields: Mapping[str, Any], path: Path, number: int) -> dict[str, str]:
-    """Return query id -> text; a query without an id is named after its line."""
-    queries = fields["queries"] if "queries" in fields else {f"line-{number}": fields.get("query")}
+def _parse_queries(fields: Mapping[str, Any], qids: dict[str, str], path: Path, number: int) -> dict[str, str]:
+    """Return query id -> text; a query without an id is named after its first line."""
+    if "queries" in fields:
+        queries = fields["queries"]
+    else:
+        text = fields.get("query")
+        qid = _get_text(fields, "query_id", path, number) or qids.setdefault(str(text), f"line-{number}")
+        queries = {qid: text}
     fine = isinstance(queries, dict) and queries and all(isinstance(t, str) and t.strip() for t in queries.values())
     if not fine:
         raise BadInput('needs "query", a text, or "queries", an object of ids and texts', path, number)
@@ -135,14 +145,17 @@ def _parse_queries(fields: Mapping[str, Any], path: Path, number: int) -> dict[s
     return dict(queries)
 
 
-def _parse_poisoned_texts(fields: Mapping[str, Any], path: Path, number: int) -> Iterator[AdversarialDocument]:
+def _parse_poisoned_texts(
+    fields: Mapping[str, Any], qids: dict[str, str], path: Path, number: int
+) -> Iterator[AdversarialDocument]:
     question, texts = fields["question"], fields.get("texts")
     asked = isinstance(question, str) and question.strip()
     if not asked or not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise BadInput('"question" should be a text and "texts" a list of texts', path, number)
+    queries = {qids.setdefault(question, f"line-{number}"): question}
     for text in texts:
-        yield AdversarialDocument({f"line-{number}": question}, "", Doc(f"{question}. {text}"), recipe=POISON_RECIPE)
-        yield AdversarialDocument({f"line-{number}": question}, "", Doc(text), recipe=POISON_ALONE_RECIPE)
+        yield AdversarialDocument(queries, "", Doc(f"{question}. {text}"), recipe=POISON_RECIPE)
+        yield AdversarialDocument(queries, "", Doc(text), recipe=POISON_ALONE_RECIPE)
 
 
 def _parse_doc(fields: Mapping[str, Any], path: Path, number: int) -> Doc:

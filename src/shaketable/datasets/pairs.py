@@ -1,6 +1,7 @@
 """Pairs of texts that differ in one property, in Shaketable's own layout: user files and bundled files.
 
-    {"id", "query", "a", "b"}                       a query and two texts
+    {"id", "query", "a", "b"}                       a query and two texts; "title" is the title of both, and
+                                                    "query_id" the id of the query (by default, its text)
     {"id", "query_a", "query_b", "a", "b"}          two queries and two texts: a answers query_a, b answers query_b
     {"id", "q1", "q2", "doc1", "doc2"}              the same, as NevIR is published
 
@@ -25,7 +26,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class PairRow:
-    """Two texts; pairs share a `qid` if they have the same source, such as rewrites of one sentence.
+    """Two texts; pairs share a `qid` if they have the same query or source, such as rewrites of one sentence.
 
     `query` is "" if the probe derives it from the texts, and None if it is missing.
     """
@@ -35,6 +36,8 @@ class PairRow:
     second: str
     query: str | None = ""
     grade: int | None = None
+    title: str = ""
+    """The title of both texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,24 +136,41 @@ CROSSED_FIELDS = (("query_a", "query_b", "a", "b"), ("q1", "q2", "doc1", "doc2")
 
 
 def read_pairs(path: Path) -> Iterator[PairRow]:
-    """Yield pairs from lines with query, a and b, and optionally a grade of both texts."""
+    """Yield pairs from lines with query, a and b, and optionally a title and a grade of both texts.
+
+    Pairs of one query share its id, which is "query_id", or else the id of the first line with this query: they are
+    not independent, so intervals must be over queries.
+    """
+    first_ids: dict[str, str] = {}
     for number, row in read_json_objects(path, ("query", "a", "b")):
         grade = row.get("grade")
         if grade is not None and (isinstance(grade, bool) or not isinstance(grade, int)):
             raise BadInput(f'"grade" should be a whole number, not {quote_value(grade)}', path, number)
-        yield PairRow(get_row_id(row, number, path), row["a"], row["b"], row["query"], grade)
+        check_texts(row, [name for name in ("title", "query_id") if name in row], path, number, non_empty=False)
+        qid = row.get("query_id") or first_ids.setdefault(row["query"], get_row_id(row, number, path))
+        yield PairRow(qid, row["a"], row["b"], row["query"], grade, row.get("title", ""))
 
 
 def read_crossed_pairs(path: Path) -> Iterator[CrossedPair]:
     """Yield crossed pairs, with Shaketable's field names or NevIR's; each pair has its own id."""
     first_lines: dict[str, int] = {}
     for number, row in read_json_objects(path, ()):
-        names = next((names for names in CROSSED_FIELDS if set(names) & row.keys()), CROSSED_FIELDS[0])
-        check_texts(row, names, path, number)
-        qid = get_row_id(row, number, path)
-        if (first := first_lines.setdefault(qid, number)) != number:
-            raise BadInput(f"the id {quote_value(qid)} is taken; line {first} has it too", path, number)
-        yield CrossedPair(qid, *(row[name] for name in names))
+        pair = parse_crossed_pair(row, path, number)
+        if (first := first_lines.setdefault(pair.qid, number)) != number:
+            raise BadInput(f"the id {quote_value(pair.qid)} is taken; line {first} has it too", path, number)
+        yield pair
+
+
+def parse_crossed_pair(row: Row, path: Path, number: int) -> CrossedPair:
+    """Return the crossed pair of a line, with Shaketable's field names or NevIR's."""
+    names = next((names for names in CROSSED_FIELDS if set(names) & row.keys()), CROSSED_FIELDS[0])
+    check_texts(row, names, path, number)
+    return CrossedPair(get_row_id(row, number, path), *(row[name] for name in names))
+
+
+def is_crossed(row: Row) -> bool:
+    """Return True if a line has the two queries of a crossed pair."""
+    return any(set(names[:2]) <= row.keys() for names in CROSSED_FIELDS)
 
 
 def read_bundled_pairs(name: str) -> Iterator[PairRow]:

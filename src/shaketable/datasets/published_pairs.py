@@ -69,7 +69,8 @@ NEVIR = PairDataset(
 )
 SOURCE_BIAS = PairDataset(
     "Cocktail's NQ-UTD",
-    'a JSONL file of lines with "query", "a" (a person\'s passage), "b" (a model\'s rewrite) and, if known, "grade"',
+    'a JSONL file of lines with "query", "a" (a person\'s passage), "b" (a model\'s rewrite) and, if known, "title", '
+    '"query_id" and "grade"',
     "Cocktail: a benchmark with LLM-generated documents (Dai et al., Findings of ACL 2024; KID-22/Cocktail)",
     find_json_files,
 )

@@ -33,12 +33,13 @@ class DataAugmentation(ExampleBasedDefence):
     """Data augmentation: adds copies of every list whose texts have words replaced by random synonyms.
 
     copies      copies of each list
-    words       replaced words per text; with 0, an attack on the ranker runs first, and its numbers of words are used
+    words       replaced words per text; with 0, an attack on the ranker runs first, and its numbers of words are used,
+                so that the copies differ from the originals as much as attacked documents do
     objective   the objective of all lists, copies included; "" keeps the objective of the plan
     """
 
     copies: int = 2
-    words: int = 20
+    words: int = 0
     synonyms: str = "thesaurus"
     objective: str = "hinge"
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import nsmallest
 from math import inf
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +78,7 @@ class GuardedRanker:
     engine: ScoringEngine = field(default_factory=ScoringEngine, repr=False)
     """A separate engine: attacks score a list repeatedly with one changed text, and the other texts are cached."""
     _alarm_cache: dict[Doc, bool] = field(default_factory=dict, repr=False)
+    pointwise: ClassVar[bool] = False
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
         """Return the scores of the base, with those of suspicious documents lowered to the ranks that they may have."""

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from shaketable.core.attack_types import AdversarialDocument
 from shaketable.core.documents import Qrels, rank_docnos
@@ -59,6 +59,9 @@ class PIAT(ExampleBasedDefence):
     lambda_                             the share of the natural loss, which is the objective of the plan
     size, attacked                      documents of a list without labels, and how many of them are attacked
     """
+
+    uses_unlabelled: ClassVar[bool] = True
+    """It also learns from queries without judgements."""
 
     loss: Literal["kl", "listnet", "listnet_ce", "listmle"] = "listmle"
     lambda_: float = 0.5

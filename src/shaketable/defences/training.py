@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 from shaketable.attacks.setup import build_attacker_knowledge, open_recipe, open_target
-from shaketable.core.documents import fingerprint, rank_docnos
+from shaketable.core.documents import Query, fingerprint, rank_docnos
 from shaketable.core.errors import BadInput
 from shaketable.core.protocols import Defence, Learner
 from shaketable.core.registries import DEFENCES, LEARNERS, RECIPES
 from shaketable.defences.adversarial_examples import ExampleGenerator, ExampleSpec, draw_documents
 from shaketable.experiment import Experiment
 from shaketable.rankers.saved import SavedModel
-from shaketable.scoring.traits import RankerTraits
 from shaketable.training.neural import NeuralLearner
 from shaketable.training.plan import TrainingPlan, split_train_valid
 
@@ -71,6 +70,20 @@ def plan_defended_training(
     return replace(new, card_extras={"defence": {"text": spec} | about})
 
 
+def add_unlabelled_queries(experiment: Experiment, queries: Mapping[str, Query], train: str) -> Experiment:
+    """Return the experiment with more training queries, which have no judgements.
+
+    If the collection has candidates, those of the new queries come from the first stage.
+    """
+    whole = experiment.collection
+    if taken := [qid for qid in queries if qid in whole.queries]:
+        raise BadInput(f"the unlabelled query {taken[0]!r} has the id of a query of {whole.name}; rename it")
+    splits = {**whole.splits, **({train: (*whole.splits[train], *queries)} if train in whole.splits else {})}
+    more = replace(whole, queries={**whole.queries, **queries}, splits=splits, candidates={})
+    found = experiment.with_collection(more).get_training_candidates(list(queries)) if whole.candidates else {}
+    return experiment.with_collection(replace(more, candidates={**whole.candidates, **(found or {})}))
+
+
 def _make_examples(
     experiment: Experiment,
     learner: Learner,
@@ -108,7 +121,7 @@ def build_example_generator(
     table = replace(experiment, models={STANDARD_MODEL_NAME: model}, split=None)
     documents = draw_documents(collection, candidates, qids, examples, experiment.seed)
     texts = {qid: collection.queries[qid].text for qid in documents}
-    traits = RankerTraits.from_ranker(table.get_ranker(STANDARD_MODEL_NAME), STANDARD_MODEL_NAME)
+    traits = table.get_traits(STANDARD_MODEL_NAME)
     lists = [(qid, sorted(candidates[qid].items())) for qid in documents]
 
     def open_attack() -> Any:

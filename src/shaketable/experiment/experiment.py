@@ -7,27 +7,43 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
-from itertools import islice, product
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from shaketable.core.documents import Collection, Doc, Qrels, Query, Run, Slate, rank_docnos
 from shaketable.core.errors import BadInput, RankerFailed, ShaketableError, UnknownName, explain_user_errors
 from shaketable.core.protocols import Learner, Model, Ranker, RecordedRanker, Retriever, Transform
-from shaketable.core.registries import LEARNERS, RANKERS, TRANSFORMS
+from shaketable.core.registries import LEARNERS, RANKERS
 from shaketable.core.results import ScoreTable
 from shaketable.datasets.splits import TRAIN, Fold, make_folds
 from shaketable.executors.base import Job, RemoteSpec
-from shaketable.experiment.provenance import collect_provenance, describe_weights, summarize
+from shaketable.experiment.opening import (
+    draw_lists,
+    lacks_declaration,
+    make_document_fetcher,
+    make_documents_spec,
+    make_remote_spec,
+    take_top,
+)
+from shaketable.experiment.provenance import (
+    collect_provenance,
+    collect_remarks,
+    describe_candidates,
+    describe_weights,
+    summarize,
+)
+from shaketable.experiment.sampling import SampleSizes, collect_weights, select_queries, shuffle_queries
 from shaketable.experiment.slices import slice_queries
+from shaketable.experiment.tuning import tune_learner
+from shaketable.experiment.variations import collect_vocabulary, vary_once
 from shaketable.measures.effectiveness import score_table
 from shaketable.measures.slices import Slices
 from shaketable.rankers import run_file
 from shaketable.rankers.persistence import refuse_taken
 from shaketable.rankers.saved import SavedModel
-from shaketable.rankers.similarity import build_validity_judge
 from shaketable.scoring.engine import ScoringEngine
+from shaketable.scoring.traits import RankerTraits
 from shaketable.training.jobs import (
     TunedLearner,
     find_model_folder,
@@ -38,7 +54,7 @@ from shaketable.training.jobs import (
 )
 from shaketable.training.plan import TrainingPlan
 from shaketable.transforms.presets import select_transforms
-from shaketable.transforms.vary import HUMAN, Variation, build_human_variations, vary
+from shaketable.transforms.vary import HUMAN, Variation, build_human_variations
 
 LOG = logging.getLogger(__name__)
 
@@ -82,6 +98,10 @@ class Experiment:
         The ranker that finds the candidates of re-rankers.
     split
         The split to measure on; None means all queries.
+    sample
+        Use only this many of the queries, drawn at random; None means all of them.
+    sizes
+        The number of queries of each test.
     """
 
     collection: Collection
@@ -92,6 +112,8 @@ class Experiment:
     limit: int | None = None
     first_stage: str = "bm25"
     split: str | None = None
+    sample: int | None = None
+    sizes: SampleSizes = field(default_factory=SampleSizes)
     _cache: _ExperimentCache = field(default_factory=_ExperimentCache, init=False, repr=False)
     """Not a parameter, so that `replace` starts with an empty cache."""
 
@@ -103,7 +125,13 @@ class Experiment:
 
     def with_depth(self, depth: int) -> Experiment:
         """Return a copy with another depth that shares all caches."""
-        copy = replace(self, depth=depth)
+        return self._share_caches(replace(self, depth=depth))
+
+    def with_sizes(self, sizes: SampleSizes) -> Experiment:
+        """Return a copy whose tests use other numbers of queries, and that shares all caches."""
+        return self._share_caches(replace(self, sizes=sizes))
+
+    def _share_caches(self, copy: Experiment) -> Experiment:
         copy._cache = self._cache
         return copy
 
@@ -114,19 +142,22 @@ class Experiment:
     @cached_property
     def queries(self) -> Mapping[str, Query]:
         """The queries to measure on: judged ones if there are judgements, at most `limit`, without empty texts."""
-        judged, known = self.collection.qrels, self.collection.queries
-        asked = known if self.split is None else [qid for qid in self.collection.splits[self.split] if qid in known]
-        wanted = [qid for qid in asked if known[qid].text.strip() and (not judged or qid in judged)]
-        if not wanted:
-            reason = "has judgements" if self.collection.queries else "is there"
-            raise BadInput(f"collection {self.collection.name}: no query {reason}; run `shaketable doctor` for details")
-        return {qid: known[qid] for qid in wanted[: self.limit]}
+        return select_queries(self.collection, self.split, self.limit, self.sample, self.seed)
+
+    @cached_property
+    def query_order(self) -> tuple[str, ...]:
+        """The ids of the queries in a random order; the first of them are the sample of a smaller test."""
+        return tuple(shuffle_queries(self.queries, self.seed))
+
+    def sample_queries(self, facet: str, test: str = "") -> dict[str, str]:
+        """Return the texts of the queries that a test may use, by query id, in the order of the collection."""
+        drawn = set(self.query_order[: self.sizes.get_size(facet, test)])
+        return {qid: text for qid, text in self.texts.items() if qid in drawn}
 
     @cached_property
     def weights(self) -> Mapping[str, float]:
         """The weight of each query in a mean, which is its frequency; empty if all queries weigh the same."""
-        weights = {qid: query.weight for qid, query in self.queries.items()}
-        return weights if len(set(weights.values())) > 1 else {}
+        return collect_weights(self.queries)
 
     @property
     def weighting_description(self) -> str:
@@ -146,23 +177,20 @@ class Experiment:
     @cached_property
     def vocabulary(self) -> tuple[str, ...]:
         """Words of the first documents of the collection; transforms that add words draw from them."""
-        texts = (doc.text.lower() for _, doc in islice(self.collection.docs.items(), 2000))
-        return tuple(sorted({word for text in texts for word in text.split() if word.isalpha()}))
+        return collect_vocabulary(self.collection)
 
     @cached_property
     def candidates(self) -> Run:
         """The documents that re-rankers rank: the collection's candidates or the results of the first stage."""
         if self.collection.candidates:
             given = self.collection.candidates
-            return {qid: _take_top(given[qid], self.depth) for qid in self.queries if qid in given}
+            return {qid: take_top(given[qid], self.depth) for qid in self.queries if qid in given}
         return self.search_first_stage(self.texts)
 
     @property
     def candidate_description(self) -> str:
         """A phrase that describes the ranked documents."""
-        if self.collection.candidates:
-            return f"the candidates that came with the collection, at most {self.depth} for each query"
-        return f"the top {self.depth} documents of each query; re-rankers re-rank the results of {self.first_stage}"
+        return describe_candidates(self)
 
     @cached_property
     def slices(self) -> Slices:
@@ -187,14 +215,7 @@ class Experiment:
 
     def _vary(self, transforms: Sequence[Transform], n: int) -> list[Variation]:
         """Return the variations by these transforms; each transform runs once, because it does not depend on others."""
-        known = self._cache.variations
-        if new := {
-            spec: transform for transform in transforms if ((spec := TRANSFORMS.spec(transform)), n) not in known
-        }:
-            judge = build_validity_judge(self.collection)
-            made = vary(self.queries, list(new.values()), n, self.seed, self.vocabulary, validity=judge)
-            known |= {(spec, n): [v for v in made if v.method == spec] for spec in new}
-        return [v for transform in transforms for v in known[TRANSFORMS.spec(transform), n]]
+        return vary_once(self._cache.variations, self, transforms, n)
 
     def get_ranker(self, name: str) -> Ranker:
         """Return the ranker of that name, opened once."""
@@ -203,9 +224,21 @@ class Experiment:
             ours = type(model).__module__.startswith("shaketable.")  # our models explain their own errors
             started = time.perf_counter()
             with nullcontext() if ours else explain_user_errors(f"ranker {name} cannot be opened"):
-                self._cache.rankers[name] = model.open(self.collection)
+                ranker = self._cache.rankers[name] = model.open(self.collection)
             LOG.info("The ranker %s was opened in %.1f seconds.", name, time.perf_counter() - started)
+            if lacks_declaration(ranker):
+                self.engine.resolve_pointwise(ranker, name, lambda: draw_lists(self), self.get_remote_spec(name))
         return self._cache.rankers[name]
+
+    def get_traits(self, name: str) -> RankerTraits:
+        """Return the traits of the ranker of that name; `pointwise` is what it declares, or what was found out."""
+        return self.engine.get_traits(self.get_ranker(name), name)
+
+    def discard_scores(self) -> None:
+        """Discard all runs and failures, because a ranker had wrong scores; rankers stay open."""
+        self._cache.runs.clear()
+        self._cache.tables.clear()
+        self.engine.discard_failures()
 
     def get_run(self, name: str) -> Run:
         """Return the run of a ranker over the original queries."""
@@ -215,7 +248,7 @@ class Experiment:
             run: Run
             if isinstance(ranker, RecordedRanker):
                 lists = ranker.recorded
-                run = {qid: _take_top(lists[qid], self.depth) for qid in self.queries if qid in lists}
+                run = {qid: take_top(lists[qid], self.depth) for qid in self.queries if qid in lists}
             elif self.collection.candidates:
                 run = self.rerank(name, self.texts, self.candidates)
             else:
@@ -382,47 +415,22 @@ class Experiment:
 
         Each setting is trained and stored as by `fit`, so an interrupted search continues.
         """
-        how: Learner = LEARNERS.build(learner) if isinstance(learner, str) else learner
-        qids, judges = self.resolve_query_ids(train, valid)
-        if hasattr(how, "choose"):
-            progress, given = self.engine.progress, self.collection.candidates or None
-            best, trials = how.choose(self.collection, judges or qids, given, self.depth, progress)
-            return TunedLearner(best, trials)
-        grid = how.grid if grid is None else grid
-        if not grid:
-            raise BadInput(f"{LEARNERS.spec(how)} has no grid of settings to choose from")
-        if not judges:
-            raise BadInput("tuning needs validation queries, and there are none; add them with --split-ratio 60/20/20")
-        points = [dict(zip(grid, point, strict=True)) for point in product(*grid.values())]
-        with self.engine.progress(f"tuning {LEARNERS.spec(how)}", len(points), "trials") as advance:
-            wanted = [self.training_job(replace(how, **point), qids, judges, plan) for point in points]  # type: ignore[type-var]
-            models = self.run_jobs(wanted, advance)
-        values = [float(model.read_card()["value"]) for model in models]
-        trials = [point | {"valid": value} for point, value in zip(points, values, strict=True)]
-        winner = max(trials, key=lambda trial: trial["valid"])
-        return TunedLearner(replace(how, **{name: winner[name] for name in grid}), trials)  # type: ignore[type-var]
+        return tune_learner(self, learner, train, valid, plan, grid)
 
     def resolve_query_ids(
         self, train: str | Sequence[str], valid: str | Sequence[str] | None
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the ids of the training queries and of the validation queries."""
+        """Return the ids of the training and of the validation queries."""
         return resolve_query_ids(self.collection, train, valid)
 
     def get_remote_spec(self, name: str) -> RemoteSpec | None:
         """Return the spec by which another process opens a ranker; None if it exists in this process only."""
-        model = self._get_model(name)
-        text = RANKERS.spec(model)
-        try:
-            same = bool(self.collection.source) and RANKERS.build(text) == model
-        except ShaketableError:
-            same = False
-        return RemoteSpec(self.collection.source, text, self.collection.docs.fingerprint) if same else None
+        return make_remote_spec(self.collection, self._get_model(name))
 
     @property
     def _documents_spec(self) -> RemoteSpec | None:
         """The spec by which another process opens the documents."""
-        source, docs = self.collection.source, self.collection.docs
-        return RemoteSpec(source, documents_fingerprint=docs.fingerprint) if source else None
+        return make_documents_spec(self.collection)
 
     def summarize(self) -> dict[str, str]:
         """Return the main facts about the experiment, to show before the results."""
@@ -430,10 +438,7 @@ class Experiment:
 
     def collect_remarks(self) -> dict[str, str]:
         """Return remarks on scores by ranker, for example that texts were truncated."""
-        remarks = {name: self.engine.get_remark(ranker) for name, ranker in self._cache.rankers.items()}
-        remarks |= {"scores": "; ".join(self.engine.list_warnings()), "models": "; ".join(self._cache.repair_notes)}
-        remarks["documents"] = str(getattr(self.collection.docs, "notice", ""))
-        return {name: remark for name, remark in remarks.items() if remark}
+        return collect_remarks(self, self._cache.rankers, self._cache.repair_notes)
 
     def collect_provenance(self) -> dict[str, Any]:
         """Return everything that a result depends on, and its cost in query-document pairs."""
@@ -465,9 +470,8 @@ class Experiment:
 
     def get_training_candidates(self, qids: Sequence[str]) -> Run | None:
         """Return the candidates to train on: the collection's if it has any for the queries, or those of a search."""
-        given = self.collection.candidates
-        if any(qid in given for qid in qids):
-            return given
+        if any(qid in self.collection.candidates for qid in qids):
+            return self.collection.candidates
         return self._search(self._first_stage_name, {qid: self.collection.queries[qid].text for qid in qids})
 
     def _find_model_folder(
@@ -478,22 +482,10 @@ class Experiment:
         return find_model_folder(kept, self._cache.repair_notes)
 
     def _rank_test_queries(self, model: SavedModel, fold: Fold) -> Run:
-        whole = self.collection
-        test = replace(whole, queries={qid: whole.queries[qid] for qid in fold.test}, splits={})
+        test = replace(self.collection, queries={qid: self.collection.queries[qid] for qid in fold.test}, splits={})
         return replace(self.with_collection(test), models={model.path: model}, limit=None).get_run(model.path)
 
     @cached_property
     def _fetch_document(self) -> Callable[[str], Doc]:
         """A function docno -> document with a cache, because many queries and variations need the same documents."""
-
-        def fetch(docno: str) -> Doc:
-            try:
-                return self.collection.docs[docno]
-            except KeyError:
-                raise BadInput(f"candidate {docno!r} is not a document of {self.collection.name}") from None
-
-        return lru_cache(maxsize=50_000)(fetch)
-
-
-def _take_top(scores: Mapping[str, float], depth: int) -> dict[str, float]:
-    return {docno: scores[docno] for docno in rank_docnos(scores)[:depth]}
+        return make_document_fetcher(self.collection)

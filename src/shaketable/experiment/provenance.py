@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +29,14 @@ def describe_weights(weights: Mapping[str, float]) -> str:
         "query-variation, "
         "fusion and parity; in all other tasks, and in slices, queries have equal weights"
     )
+
+
+def describe_candidates(experiment: Experiment) -> str:
+    """Return a phrase that describes the ranked documents."""
+    depth, first_stage = experiment.depth, experiment.first_stage
+    if experiment.collection.candidates:
+        return f"the candidates that came with the collection, at most {depth} for each query"
+    return f"the top {depth} documents of each query; re-rankers re-rank the results of {first_stage}"
 
 
 def summarize(experiment: Experiment) -> dict[str, str]:
@@ -74,3 +82,14 @@ def collect_provenance(experiment: Experiment, opened_rankers: Mapping[str, Rank
             for name, spent in experiment.engine.usage.items()
         },
     }
+
+
+def collect_remarks(
+    experiment: Experiment, opened_rankers: Mapping[str, Ranker], repair_notes: Sequence[str]
+) -> dict[str, str]:
+    """Return remarks on scores by ranker, and those on the score cache, on models and on documents."""
+    engine = experiment.engine
+    remarks = {name: engine.get_remark(ranker) for name, ranker in opened_rankers.items()}
+    remarks |= {"scores": "; ".join(engine.list_warnings()), "models": "; ".join(repair_notes)}
+    remarks["documents"] = str(getattr(experiment.collection.docs, "notice", ""))
+    return {name: remark for name, remark in remarks.items() if remark}

@@ -36,6 +36,8 @@ GAIN_AT_DOUBLE_LOSSES, SEVERE_LOSSES = "gain at double losses %", "queries that 
 document in the first ten, the gain if a loss counts twice, and the queries that lose more than half of the first
 measure.
 """
+UNSERVED_SHARE = "%no@10"
+"""The share of queries without a relevant document in the first ten; its increase decides the facet variance."""
 WORSE_THAN_RANDOM = "queries ranked worse than at random %"
 CHANGED_ANSWERS, TIED_NEIGHBOURS = "changed when asked again %", "tied neighbours in the first ten %"
 ORDER_SENSITIVITY = "order sensitivity"
@@ -216,13 +218,13 @@ FACETS = (
     ),
     Facet(
         TYPOS,
-        "What does a typing error in the query cost?",
+        "What does a typing error in the query change?",
         (_DROP_SCALE, _OVERLAP_SCALE),
         "Correct the spelling of queries before it, fuse the lists of variations, or train it with typos.",
     ),
     Facet(
         WORDING,
-        "What do other words for the same question cost?",
+        "What do other words for the same question change?",
         (_DROP_SCALE, _OVERLAP_SCALE),
         "Fuse the lists of several wordings of a query, or train it on more than one wording.",
     ),

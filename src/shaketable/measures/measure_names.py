@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
@@ -42,6 +43,11 @@ RANKER_LEVEL_MEASURES = {
     "vap": "the task variance reports it; its value for one query is AP",
 }
 """Measures without values per query, and their alternatives."""
+AMBIGUOUS_MEASURES = {
+    "NDCG": "papers on learning to rank mean a gain of 2^grade - 1, ir_measures a linear gain; write nDCG@10 for the "
+    "linear gain (as trec_eval) or nDCG(dcg='exp-log2')@10 for the exponential gain"
+}
+"""Spellings, in this case only, that mean different measures in different places, and what to write."""
 EXAMPLE_MEASURES = {
     "nDCG@10": "gain of the first 10, discounted by rank; linear in the grade, nDCG(dcg='exp-log2')@10 for 2^g - 1",
     "AP": "mean precision at the relevant documents, retrieved or not (MAP is its mean); AP@100 uses the first 100",
@@ -66,7 +72,8 @@ _MEASURE_PATTERN = re.compile(
 def parse_measure(text: str) -> Measure:
     """Parse the name of a measure as ir_measures, trec_eval or a paper writes it; case does not matter.
 
-    Other names are those of measures of installed packages (the entry points of `MEASURES`).
+    Only NDCG, all in capitals, is an error, because it names two measures (`AMBIGUOUS_MEASURES`). Other names are those
+    of measures of installed packages (the entry points of `MEASURES`).
 
     >>> parse_measure("ndcg_cut_10"), parse_measure("mrr@10")
     (nDCG@10, RR@10)
@@ -96,6 +103,15 @@ def format_measure(measure: Measure) -> str:
     return str(measure)
 
 
+def name_measures(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of measures as ir_measures writes them, each once.
+
+    >>> name_measures(["ndcg_cut_10", "map", "nDCG@10"])
+    ('nDCG@10', 'AP')
+    """
+    return tuple(dict.fromkeys(format_measure(parse_measure(text)) for text in texts))
+
+
 @cache
 def _load_known_measures() -> dict[str, Measure]:
     from ir_measures.measures import registry
@@ -122,6 +138,8 @@ def _build_installed(text: str) -> InstalledMeasure:
 
 
 def _find_measure(text: str) -> Measure:
+    if text in AMBIGUOUS_MEASURES:
+        raise BadInput(f"{text} is ambiguous: {AMBIGUOUS_MEASURES[text]}")
     key = text.lower().replace("-", "_")
     if key in RANKER_LEVEL_MEASURES:
         raise BadInput(f"{text} is one number per ranker, not per query; {RANKER_LEVEL_MEASURES[key]}")

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from shaketable.measures.rank_distance import RBO, Kendall, Overlap, TopChange, count_ranks_lost, drop_rate
 from shaketable.measures.significance import (
+    CORRECTION_TITLES,
     adjust_p_values,
     bootstrap_interval,
+    correct_intervals,
     effect_size,
     format_star,
     t_test,
@@ -47,6 +49,8 @@ class Comparison:
 EMPTY_COMPARISON = Comparison(0, *(float("nan"),) * 7)
 
 
+CORRECTED_INTERVAL_NOTE = "corrected like p, so that it excludes 0 where p is below 0.05"
+"""What tables say of the 95 % intervals beside a corrected p; the bootstrap may differ slightly from the t-test."""
 Weights = Mapping[str, float]
 """qid -> weight of the query in a mean; if empty, all queries have equal weight."""
 
@@ -88,19 +92,28 @@ def query_means(qids: Sequence[str], values: Sequence[float] | Values) -> dict[s
 
 
 def add_significance_stars(
-    frame: pd.DataFrame, p_column: str = "p", queries_column: str = "queries", method: str = "holm"
+    frame: pd.DataFrame,
+    p_column: str = "p",
+    queries_column: str = "queries",
+    method: str = "holm",
+    interval: tuple[str, str, str] | None = None,
 ) -> pd.DataFrame:
     """Return the frame with a column of p-values corrected for their number, and a star where they are significant.
 
-    NaN does not count as a test. A frame without the column is returned unchanged.
+    `interval` names the columns of the difference and of the ends of its 95 % interval, which are corrected like p
+    (`correct_intervals`). NaN does not count as a test. A frame without the column is returned unchanged.
     """
     if p_column not in frame:
         return frame
     frame = frame.copy()
     at = list(frame.columns).index(p_column)
-    corrected = adjust_p_values(frame.pop(p_column).to_numpy(dtype=np.float64), method)
-    words = {"holm": "Holm", "bonferroni": "Bonferroni", "bh": "Benjamini-Hochberg"}
-    frame.insert(at, f"{p_column} ({words[method]})", corrected)
+    p = frame.pop(p_column).to_numpy(dtype=np.float64)
+    corrected = adjust_p_values(p, method)
+    if interval is not None:
+        value, low, high = (frame[name].to_numpy(dtype=np.float64) for name in interval)
+        ends = correct_intervals(value, low, high, p, corrected, frame[queries_column].to_numpy())
+        frame[interval[1]], frame[interval[2]] = ends
+    frame.insert(at, f"{p_column} ({CORRECTION_TITLES[method]})", corrected)
     stars = [format_star(p, n) for p, n in zip(corrected, frame[queries_column], strict=True)]
     frame.insert(at + 1, _find_unused_heading(frame), stars)
     return frame.reset_index(drop=True)

@@ -154,6 +154,25 @@ def correct_p_values(p_values: Values, counts: NDArray[np.bool_]) -> Values:
     return corrected
 
 
+def restrict_to_common(old: Finding, new: Finding) -> tuple[Finding, Finding]:
+    """Return two findings over the queries that both have; only means over queries can be restricted.
+
+    >>> few, many = Finding("a", "AP", 0.5, values={"1": 0.5}), Finding("a", "AP", 0.4, values={"1": 0.6, "2": 0.2})
+    >>> [one.value for one in restrict_to_common(few, many)]
+    [0.5, 0.6]
+    """
+    common = sorted(old.values.keys() & new.values.keys())
+    if not common or old.values.keys() == new.values.keys() or not (_is_plain_mean(old) and _is_plain_mean(new)):
+        return old, new
+
+    def restrict(finding: Finding) -> Finding:
+        values = {qid: finding.values[qid] for qid in common}
+        known = [value for value in values.values() if math.isfinite(value)]
+        return replace(finding, value=float(np.mean(known)) if known else math.nan, n=len(known), values=values)
+
+    return restrict(old), restrict(new)
+
+
 def count_required_draws(tests: int) -> int:
     """Return the number of draws with which the smallest p survives the correction."""
     return max(MIN_RANDOMISATION_DRAWS, math.ceil(2 * tests / SIGNIFICANCE_LEVEL))
@@ -172,9 +191,9 @@ def _compute_query_losses(old: Finding, new: Finding) -> dict[str, float]:
 
 def _is_mean(delta: FindingDelta) -> bool:
     """Return True if both numbers are the means of their values per query."""
+    return _is_plain_mean(delta.old) and _is_plain_mean(delta.new)
 
-    def plain(finding: Finding) -> bool:
-        known: Sequence[float] = [value for value in finding.values.values() if math.isfinite(value)]
-        return math.isclose(float(np.mean(known)), finding.value, rel_tol=1e-6, abs_tol=1e-9)
 
-    return plain(delta.old) and plain(delta.new)
+def _is_plain_mean(finding: Finding) -> bool:
+    known: Sequence[float] = [value for value in finding.values.values() if math.isfinite(value)]
+    return bool(known) and math.isclose(float(np.mean(known)), finding.value, rel_tol=1e-6, abs_tol=1e-9)

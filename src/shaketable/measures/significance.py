@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from string import ascii_letters
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from shaketable.core.errors import BadInput, UnknownName
 from shaketable.core.seeding import make_numpy_rng
 from shaketable.measures import ROUNDING_TOLERANCE, subtract_scores, validate_topic_scores
+from shaketable.measures.letter_display import compute_letter_display
+from shaketable.measures.tukey import tukey_hsd
 
 Values = NDArray[np.float64]
 
@@ -124,6 +125,37 @@ def adjust_p_values(p_values: ArrayLike, method: str = "holm") -> Values:
     return adjusted
 
 
+def correct_intervals(
+    value: ArrayLike,
+    low: ArrayLike,
+    high: ArrayLike,
+    p: ArrayLike,
+    corrected_p: ArrayLike,
+    n: ArrayLike,
+    tests: int | None = None,
+) -> tuple[Values, Values]:
+    """Return the ends of 95 % intervals of differences, widened as correction has enlarged their p.
+
+    The level becomes 1 - 0.05 / c, where c is the factor from p to the corrected p, or the number of `tests` (default:
+    all that are given) if the corrected p is 1. So the interval of a t-test excludes 0 if and only if its corrected p
+    is below 0.05. The distances of the ends to the value grow by the ratio of the quantiles of Student's distribution
+    with n - 1 degrees of freedom.
+
+    >>> low, high = correct_intervals([-5.0], [-9.0], [-1.0], [0.02], [0.08], [50])
+    >>> low.round(1).tolist(), high.round(1).tolist()
+    ([-10.2], [0.2])
+    """
+    from scipy.special import stdtrit
+
+    value, low, high, p, corrected = (np.asarray(x, np.float64) for x in (value, low, high, p, corrected_p))
+    freedom = np.maximum(np.asarray(n, np.float64) - 1, 1)
+    tests = max(1, int((~np.isnan(p)).sum())) if tests is None else tests
+    known = (p > 0) & (corrected < 1)
+    factor = np.where(known, np.divide(corrected, p, out=np.ones_like(p), where=known), tests)
+    wider = stdtrit(freedom, 1 - 0.025 / factor) / stdtrit(freedom, 0.975)
+    return value - wider * (value - low), value + wider * (high - value)
+
+
 def _holm(p: Values) -> Values:
     return np.asarray(np.maximum.accumulate(p * np.arange(p.size, 0, -1)))
 
@@ -142,8 +174,48 @@ _CORRECTIONS: dict[str, Callable[[Values], Values]] = {
 
 TESTS: dict[str, Callable[..., Values]] = {"t_test": t_test, "wilcoxon": wilcoxon, "randomisation": randomisation_test}
 """Tests of paired differences by name; only the randomisation test is random and takes a seed."""
+TUKEY_HSD = "tukey_hsd"
+"""The test that compares all systems at once, so that its p-values need no correction."""
 CORRECTIONS = tuple(_CORRECTIONS)
 """The methods of `adjust_p_values`."""
+CORRECTION_TITLES = {"bonferroni": "Bonferroni", "holm": "Holm", "bh": "Benjamini-Hochberg"}
+_TEST_TITLES = {
+    "t_test": "paired t-test",
+    "wilcoxon": "Wilcoxon signed-rank test",
+    "randomisation": "randomisation test",
+    TUKEY_HSD: "Tukey's HSD after a two-way analysis of variance",
+}
+_TUKEY_CORRECTION = "valid for all pairs together"
+
+
+def choose_correction(test: str, correction: str = "") -> str:
+    """Return the correction of a test's p-values: by default holm, and "" for Tukey's HSD, which needs none.
+
+    >>> choose_correction("wilcoxon"), choose_correction("tukey-hsd")
+    ('holm', '')
+    """
+    if _normalise_test_name(test) == TUKEY_HSD:
+        if correction:
+            raise BadInput(f"leave out the correction {correction}: the test {TUKEY_HSD} corrects for all pairs itself")
+        return ""
+    get_test(test)
+    if correction and correction not in CORRECTIONS:
+        raise UnknownName("correction", correction, CORRECTIONS)
+    return correction or "holm"
+
+
+def describe_comparison(test: str, correction: str, pairs: int, level: float = 0.05) -> str:
+    """Describe how all pairs of systems are compared: the test, its level and its correction.
+
+    >>> describe_comparison("t-test", "holm", 6)
+    'paired t-test, p < 0.05, Holm correction for 6 pairs'
+    """
+    name = _normalise_test_name(test)
+    plural = "pair" if pairs == 1 else "pairs"
+    corrected = (
+        f"{CORRECTION_TITLES[correction]} correction for {pairs:,} {plural}" if correction else _TUKEY_CORRECTION
+    )
+    return f"{_TEST_TITLES[name]}, p < {level:g}, {corrected}"
 
 
 def get_test(name: str, seed: int = 0) -> Callable[[ArrayLike, ArrayLike], Values]:
@@ -153,7 +225,7 @@ def get_test(name: str, seed: int = 0) -> Callable[[ArrayLike, ArrayLike], Value
     0.0154
     """
     if _normalise_test_name(name) not in TESTS:
-        raise UnknownName("test", name, TESTS)
+        raise UnknownName("test", name, [*TESTS, TUKEY_HSD])
     test = TESTS[_normalise_test_name(name)]
     return (lambda first, second: test(first, second, seed)) if test is randomisation_test else test
 
@@ -173,17 +245,30 @@ class PairwiseComparisons:
     """Mean of the first minus mean of the second: 0 or more."""
     raw_p: Values
     p: Values
-    """p-values corrected for the number of pairs."""
+    """p-values corrected for the number of pairs; those of Tukey's HSD hold for all pairs as they are."""
     effect: Values
     """Cohen's d_z of the difference."""
+    significant: NDArray[np.bool_]
+    """True where p is below the level and there are enough topics."""
     letters: tuple[str, ...]
     """The letters of each system: two systems share a letter if, and only if, they do not differ significantly."""
 
+    def find_beaten(self, system: int) -> list[int]:
+        """Return the numbers of the systems with a significantly lower mean, in ascending order."""
+        return sorted(self.second[self.significant & (self.first == system)].tolist())
+
+    def select_p(self, system: int) -> Values:
+        """Return the p-values of one system against each of the others, in the order of their numbers."""
+        own = (self.first == system) | (self.second == system)
+        return np.asarray(self.p[own][np.argsort((self.first + self.second)[own])])
+
 
 def compare_all_pairs(
-    values: ArrayLike, test: str = "t_test", correction: str = "holm", level: float = 0.05, seed: int = 0
+    values: ArrayLike, test: str = "t_test", correction: str = "", level: float = 0.05, seed: int = 0
 ) -> PairwiseComparisons:
     """Compare all pairs of systems of a matrix [systems, topics], such as `ScoreTable.values`.
+
+    `test` is one of `TESTS`, or tukey_hsd. `correction` is by default that of `choose_correction`.
 
     With fewer than 20 topics no difference is significant, as in `format_star`, so all systems share a letter. The
     number of draws of the randomisation test grows with the number of pairs: a p of 1 / 10,001 would survive no
@@ -200,23 +285,26 @@ def compare_all_pairs(
     order = np.argsort(-means, kind="stable")
     above, below = np.triu_indices(len(x), 1)
     first, second = order[above], order[below]
-    compare = get_test(test, seed)
+    correction = choose_correction(test, correction)
     if not len(first):
         raw = np.zeros(0)
+    elif not correction:
+        raw = tukey_hsd(x)[first, second]
     elif TESTS[_normalise_test_name(test)] is randomisation_test:
         raw = _randomisation_test_of_pairs(x, first, second, seed, draws=max(10_000, math.ceil(2 * len(first) / level)))
     else:
-        raw = _map_pairs(compare, x, first, second)
-    p = adjust_p_values(raw, correction)
+        raw = _map_pairs(get_test(test), x, first, second)
+    p = adjust_p_values(raw, correction) if correction else raw
     effect = _map_pairs(effect_size, x, first, second)
     differ = np.zeros((len(x), len(x)), dtype=np.bool_)
-    if x.shape[1] >= MIN_QUERIES:
-        differ[above, below] = differ[below, above] = p < level
+    significant = (p < level) & (x.shape[1] >= MIN_QUERIES)
+    differ[above, below] = differ[below, above] = significant
     ranked = compute_letter_display(differ)  # systems from best to worst
     by_system = [""] * len(x)
     for position, system in enumerate(order.tolist()):
         by_system[system] = ranked[position]
-    return PairwiseComparisons(first, second, means[first] - means[second], raw, p, effect, tuple(by_system))
+    apart = means[first] - means[second]
+    return PairwiseComparisons(first, second, apart, raw, p, effect, significant, tuple(by_system))
 
 
 def _map_pairs(
@@ -246,74 +334,6 @@ def _randomisation_test_of_pairs(
         as_much += (np.abs(sums[:, first] - sums[:, second]) >= least).sum(axis=0)
         total += len(coins)
     return np.asarray(as_much / total if enumerates_all_signs(x.shape[1], draws) else (as_much + 1) / (total + 1))
-
-
-def compute_letter_display(differ: ArrayLike) -> list[str]:
-    """Return a compact letter display: the letters of each system, from a matrix of the pairs that differ.
-
-    Two systems share a letter if, and only if, they do not differ. Each letter covers a maximal group of systems, and
-    no letter is redundant. The number of letters need not be minimal, since minimising it is a hard problem. "a" comes
-    first from the top; after "z" come capitals, then letters with a number.
-
-    >>> compute_letter_display([[False, False, True], [False, False, False], [True, False, False]])
-    ['a', 'ab', 'b']
-
-    Piepho. An algorithm for a letter-based representation of all-pairwise comparisons. J. Comp. Graph. Stat. 2004.
-    Gramm, Guo, Hüffner, Niedermeier, Piepho, Schmid. Algorithms for compact letter displays. CSDA 2007.
-    """
-    alike = ~np.asarray(differ, dtype=np.bool_)
-    if alike.ndim != 2 or alike.shape[0] != alike.shape[1] or (alike != alike.T).any() or not alike.diagonal().all():
-        raise BadInput(
-            "letters need a symmetric matrix of the pairs of systems that differ; no system differs from itself"
-        )
-    count = len(alike)
-    groups: list[NDArray[np.int64]] = []
-    open_pairs = alike.copy()  # pairs not yet covered by a group, including each system with itself
-    for system in range(count):
-        while open_pairs[system].any():
-            partner = int(np.flatnonzero(open_pairs[system])[0])
-            group = _grow_group(sorted({system, partner}), alike, open_pairs)
-            groups.append(group)
-            open_pairs[np.ix_(group, group)] = False
-    kept = _drop_redundant_groups(groups, count)
-    kept.sort(key=lambda group: group.tolist())
-    marks = [""] * count
-    for number, group in enumerate(kept):
-        for system in group.tolist():
-            marks[system] += _format_letter(number)
-    return marks
-
-
-def _grow_group(members: list[int], alike: NDArray[np.bool_], open_pairs: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return a maximal group with these members; the system that covers most open pairs is added next."""
-    while True:
-        fit = np.asarray(alike[members].all(axis=0))
-        fit[members] = False
-        if not fit.any():
-            break
-        closes = np.where(fit, open_pairs[members].sum(axis=0), -1)
-        members.append(int(closes.argmax()))
-    return np.sort(np.array(members, dtype=np.int64))
-
-
-def _drop_redundant_groups(groups: list[NDArray[np.int64]], count: int) -> list[NDArray[np.int64]]:
-    """Return the groups without those whose pairs are all in other groups; the smallest are tried first."""
-    times = np.zeros((count, count), dtype=np.int64)
-    for group in groups:
-        times[np.ix_(group, group)] += 1
-    kept = []
-    for group in sorted(groups, key=len):
-        block = np.ix_(group, group)
-        if (times[block] > 1).all():
-            times[block] -= 1
-        else:
-            kept.append(group)
-    return kept
-
-
-def _format_letter(number: int) -> str:
-    again, at = divmod(number, len(ascii_letters))
-    return ascii_letters[at] + (str(again + 1) if again else "")
 
 
 def bootstrap_interval(

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from shaketable.measures.significance import adjust_p_values, bootstrap_interval, t_test
+from shaketable.measures.significance import adjust_p_values, bootstrap_interval, correct_intervals, t_test
 
 Slices: TypeAlias = Mapping[str, Mapping[str, tuple[str, ...]]]
 """slice -> part -> ids of its queries."""
@@ -117,6 +117,8 @@ class PartGain:
     high: float
     p: float
     """The p of the paired t-test, corrected for the number of parts by Holm."""
+    corrected_ends: tuple[float, float]
+    """The ends of the interval, corrected like p."""
     values: Mapping[str, float]
     """The contribution of each query."""
 
@@ -139,9 +141,16 @@ def compare_with_first_stage(
             changes = np.array(list(values.values()))
             low, high = bootstrap_interval(changes, seed)
             p = float(t_test(np.zeros_like(changes), changes))
-            found.append(PartGain(name, part, float(changes.mean()), float(low), float(high), p, values))
-    corrected = adjust_p_values([one.p for one in found]).tolist()
-    return [replace(one, p=p) for one, p in zip(found, corrected, strict=True)]
+            ends = float(low), float(high)
+            found.append(PartGain(name, part, float(changes.mean()), *ends, p, ends, values))
+    raw = [one.p for one in found]
+    corrected = adjust_p_values(raw)
+    columns = np.array([(one.gain, one.low, one.high, len(one.values)) for one in found]).reshape(-1, 4).T
+    lows, highs = correct_intervals(columns[0], columns[1], columns[2], raw, corrected, columns[3])
+    return [
+        replace(one, p=float(p), corrected_ends=(float(start), float(end)))
+        for one, p, start, end in zip(found, corrected, lows, highs, strict=True)
+    ]
 
 
 def welch_t_test(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:

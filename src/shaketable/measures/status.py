@@ -19,6 +19,8 @@ from shaketable.measures.facets import Facet, FacetScale
 from shaketable.measures.significance import MIN_QUERIES, adjust_p_values
 
 SIGNIFICANCE_LEVEL = 0.05
+INTERIM_LEVEL = 0.001
+"""The level of a status at an interim look."""
 Status: TypeAlias = Literal["pass", "warn", "fail", "inconclusive", "not tested"]
 """The status of a facet or of a gate."""
 PASS: Final = "pass"
@@ -28,6 +30,8 @@ INCONCLUSIVE: Final = "inconclusive"
 NOT_TESTED: Final = "not tested"
 STATUSES_WORST_FIRST: tuple[Status, ...] = (FAIL, WARN, INCONCLUSIVE, PASS)
 """The statuses of a measured facet; a facet without a measurement is `NOT_TESTED`."""
+MIN_P = 1e-6
+"""The least p by which a corrected p is divided: an interval of no width has p 0."""
 MAX_DECIDING_QUERIES = 100_000
 """The largest number of queries that is worth naming."""
 MAX_JUDGED_FALL = 10.0
@@ -45,6 +49,17 @@ class ClassifiedFinding:
     least: float = float("nan")
     most: float = float("nan")
     scale: FacetScale | None = None
+    correction: float = 1.0
+    """The factor by which correction for several tests enlarged the p of an undecided finding."""
+
+    @property
+    def corrected_interval(self) -> tuple[float, float]:
+        """The 95 % interval of the finding's value, widened like the p of an undecided finding."""
+        from scipy.special import ndtri
+
+        wider = float(ndtri(1 - SIGNIFICANCE_LEVEL / 2 / self.correction) / ndtri(1 - SIGNIFICANCE_LEVEL / 2))
+        value, low, high = self.finding.value, self.finding.low, self.finding.high
+        return value - wider * (value - low), value + wider * (high - value)
 
     @property
     def loss_ratio(self) -> float:
@@ -75,6 +90,40 @@ def classify_findings(findings: Sequence[Finding], facet: Facet) -> list[Classif
     for i, above_zero, above_warn in zip(known, warn_p.tolist(), fail_p.tolist(), strict=True):
         measured[i] = _classify(measured[i], above_zero, above_warn)
     return measured
+
+
+def find_decided(findings: Sequence[Finding], facet: Facet) -> dict[str, Status]:
+    """Return the findings of one ranker and facet whose status more queries will hardly change: name -> status.
+
+    Several looks at growing samples find a status by chance more often than one. So an interim status needs an interval
+    of 99.9 % instead of 95 % (Haybittle and Peto), and a warning must exclude a failure. The last look is classified as
+    usual.
+
+    >>> from shaketable.measures.facets import TYPOS, get_facet
+    >>> certain = Finding("dense", "drop(1-char)", -40.0, -45.0, -35.0, n=24)
+    >>> likely = Finding("dense", "drop(keyboard)", -22.0, -38.0, -6.0, n=24)
+    >>> find_decided([certain, likely], get_facet(TYPOS))
+    {'drop(1-char)': 'fail'}
+    """
+    wide = classify_findings([_widen(one) for one in findings], facet)
+    return {
+        one.finding.name: one.status
+        for one in wide
+        if one.status in (PASS, FAIL)
+        or (one.status == WARN and one.scale is not None and one.most < one.scale.fail_threshold)
+    }
+
+
+def _widen(finding: Finding) -> Finding:
+    """Return the finding with an interval of `INTERIM_LEVEL`, by the normal approximation."""
+    from scipy.special import ndtri
+
+    factor = float(ndtri(1 - INTERIM_LEVEL / 2) / ndtri(1 - SIGNIFICANCE_LEVEL / 2))
+    return replace(
+        finding,
+        low=finding.value - factor * (finding.value - finding.low),
+        high=finding.value + factor * (finding.high - finding.value),
+    )
 
 
 def _measure_loss(finding: Finding, scale: FacetScale | None) -> ClassifiedFinding:
@@ -115,14 +164,18 @@ def _classify(one: ClassifiedFinding, above_zero: float, above_warn: float) -> C
     if n < MIN_QUERIES and one.least < scale.fail_threshold:
         return replace(one, remark=f"{n} queries, too few for a status ({MIN_QUERIES} needed)")
     if scale.needs_p and one.loss >= scale.warn_threshold and not one.finding.p < SIGNIFICANCE_LEVEL:
-        return replace(one, remark=_explain_undecided(one, "not significant", one.finding.p / 2))
+        # a change is tested against 0; the p of a rate is that of "more than chance", which its interval does not show
+        raw = max(_exceeding_p(one, 0.0), MIN_P)
+        correction = max(1.0, one.finding.p / 2 / raw) if scale.unit == "+%" else 1.0
+        return replace(one, remark=_explain_undecided(one, "not significant", one.finding.p / 2), correction=correction)
     if one.loss >= scale.fail_threshold and above_warn < half:
         return replace(one, status=FAIL)
     if one.loss >= scale.warn_threshold:
         if above_zero < half:
             return replace(one, status=WARN)
         raw = _exceeding_p(one, 0.0)
-        return replace(one, remark=_explain_undecided(one, "not significant", raw, above_zero / raw))
+        tests = above_zero / raw
+        return replace(one, remark=_explain_undecided(one, "not significant", raw, tests), correction=tests)
     if one.most >= scale.fail_threshold:
         return replace(one, remark=_explain_undecided(one, "the interval is too wide"))
     return replace(one, status=PASS)

@@ -17,6 +17,9 @@ KROVETZ = "krovetz"
 STEMMERS = {"porter": "porter", "snowball": "english", KROVETZ: KROVETZ, "none": ""}
 """Stemmer name -> its name in the Snowball library, whose "english" is Porter2. Krovetz is our own and needs WordNet
 (`nlp.krovetz`)."""
+SPLITS = ("words", "space", "terrier")
+TERRIER_WORD = re.compile(r"[A-Za-z0-9]+")
+TERRIER_DROPPED = re.compile(r".{21,}|(?:\D*\d){5}.*|.*(.)\1\1\1.*")
 MEMO_SIZE = 1_000_000  # words whose term is cached
 Value = TypeVar("Value")
 
@@ -32,6 +35,9 @@ class Analyzer:
     characters separate words, including apostrophes, hyphens and underscores: "don't" is "don" and "t", both of them
     stop-words. A script without spaces therefore gives long words; segment such texts first and use `split="space"`.
     Canonically equivalent texts (é in one code point or in two) have the same terms.
+
+    With `split="terrier"` a word is a run of ASCII letters and digits, as in Terrier. Words of more than 20 characters,
+    of more than 4 digits or with the same character more than 3 times in a row are dropped.
     """
 
     lower: bool = True
@@ -40,7 +46,7 @@ class Analyzer:
     stemmer: str = "porter"
 
     def __post_init__(self) -> None:
-        for field, known in (("split", ("words", "space")), ("stopwords", STOPWORD_LISTS), ("stemmer", STEMMERS)):
+        for field, known in (("split", SPLITS), ("stopwords", STOPWORD_LISTS), ("stemmer", STEMMERS)):
             if getattr(self, field) not in known:
                 raise BadInput(f"the {field} is one of {', '.join(known)}, not {getattr(self, field)!r}")
 
@@ -66,6 +72,8 @@ class Analyzer:
         text = unicodedata.normalize("NFC", text)
         if self.lower:
             text = text.lower()
+        if self.split == "terrier":
+            return [word for word in TERRIER_WORD.findall(text) if not TERRIER_DROPPED.fullmatch(word)]
         return text.split() if self.split == "space" else _compile_word_pattern().findall(text)
 
     def join_words(self, texts: Iterable[str]) -> tuple[bytes, list[int]]:

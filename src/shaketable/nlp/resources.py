@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from shaketable.core.errors import BadInput
 from shaketable.core.extras import format_install_command
 from shaketable.core.home import home_folder
 from shaketable.nlp import embedding_neighbours, misspellings, thesaurus, wordnet
@@ -57,6 +58,13 @@ def list_resources() -> list[Resource]:
             "JSON file of lists or the text file of vectors at one of these paths",
         ),
         _make_resource(
+            "Terrier's stop words",
+            next(filter(Path.is_file, list_terrier_paths()), None),
+            list_terrier_paths(),
+            "the probe preset abnirml needs it: put the list there, one word per line (etc/terrier-stops.txt of "
+            "github.com/allenai/abnirml)",
+        ),
+        _make_resource(
             MINILM_HUB_NAME,
             find_model_folder(MINILM),
             list_model_paths(MINILM),
@@ -75,6 +83,31 @@ def _make_resource(name: str, found: Path | None, places: Sequence[Path], advice
     if found:
         return Resource(name, True, str(found))
     return Resource(name, False, ", ".join(map(str, places)), advice)
+
+
+TERRIER_STOPWORDS = "terrier.txt"
+"""The default file name of Terrier's stop words in the resources folder."""
+
+
+def list_terrier_paths(name: str = TERRIER_STOPWORDS) -> list[Path]:
+    """Return the paths that may hold Terrier's stop words: the name in the resources folder, or another name as it is.
+
+    A file of the default name in the working directory is not looked for, because results must not depend on it.
+    """
+    there = home_folder() / "resources" / name
+    return [there] if name == TERRIER_STOPWORDS else [Path(os.path.expanduser(name)), there]
+
+
+def find_terrier_stopwords(name: str = TERRIER_STOPWORDS) -> Path:
+    """Return the file of Terrier's stop words; raise `BadInput` if it is missing."""
+    paths = list_terrier_paths(name)
+    found = next(filter(Path.is_file, paths), None)
+    if found is None:
+        raise BadInput(
+            f"Terrier's stop words are in none of {', '.join(map(str, paths))}; put the list there, one word per "
+            "line, or name a file with abnirml(stopwords='FILE')"
+        )
+    return found
 
 
 def list_model_paths(name: str) -> list[Path]:

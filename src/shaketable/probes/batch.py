@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
@@ -69,6 +69,26 @@ class ProbeBatch:
     def list_query_ids(self) -> list[str]:
         """Return the query id of each text pair."""
         return [self.qids[i] for i in self.query_indices.tolist()]
+
+    def take_queries(self, qids: Collection[str], pair_table: PairTable) -> ProbeBatch:
+        """Return the text pairs of some queries, as entries of another pair table."""
+        kept = [qid for qid in self.qids if qid in qids]
+        indices = np.array([kept.index(qid) if qid in qids else -1 for qid in self.qids], dtype=np.int64)
+        mask = indices[self.query_indices] >= 0 if len(self) else np.zeros(0, dtype=bool)
+        first, second = (
+            np.array([pair_table.get_or_add(*self.pair_table.pairs[n]) for n in numbers[mask].tolist()], dtype=np.int64)
+            for numbers in (self.first, self.second)
+        )
+        return ProbeBatch(
+            pair_table,
+            first,
+            second,
+            indices[self.query_indices[mask]],
+            self.grades[mask],
+            tuple(kept),
+            tuple(np.array(self.docnos)[mask].tolist()) if self.docnos else (),
+            self.skipped_counts,
+        )
 
     @cached_property
     def fingerprint(self) -> str:

@@ -7,7 +7,7 @@ without stop-words, stemmed, as in the index). The others are quantities of the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -21,6 +21,8 @@ from shaketable.probes.context import JudgedDoc, ProbeContext
 Values = NDArray[np.float64]
 """One value for each document [documents] or for each document and query term [documents, terms]. A document with NaN
 is not matched."""
+MAX_TERMS_IN_PAIRS = 100
+"""The largest number of query terms whose pairs are compared."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +36,7 @@ class DocumentPool:
     @cached_property
     def query_terms(self) -> list[str]:
         """The distinct terms of the query."""
-        return list(dict.fromkeys(self.context.extract_terms(self.docs[0].query)))
+        return list(dict.fromkeys(self.context.extract_query_terms(self.docs[0].query)))
 
     @cached_property
     def document_terms(self) -> list[list[str]]:
@@ -152,17 +154,37 @@ def all_early(pool: DocumentPool) -> Values:
 
 
 def distance(pool: DocumentPool) -> Values:
-    """Return the mean over pairs of query terms of the fewest terms between them; NaN unless all occur."""
-    if len(pool.query_terms) < 2:
+    """Return the mean over pairs of query terms of the fewest terms between them; NaN unless all occur.
+
+    It is NaN also for queries of more than `MAX_TERMS_IN_PAIRS` terms, which have too many pairs.
+    """
+    if not 2 <= len(pool.query_terms) <= MAX_TERMS_IN_PAIRS:
         return np.full(len(pool.docs), np.nan)
 
     def mean(here: dict[str, list[int]]) -> float | None:
         if len(here) < len(pool.query_terms):
             return None
-        gaps = [min(abs(a - b) - 1 for a in here[s] for b in here[t]) for s, t in combinations(pool.query_terms, 2)]
+        gaps = [find_smallest_gap(here[s], here[t]) - 1 for s, t in combinations(pool.query_terms, 2)]
         return sum(gaps) / len(gaps)
 
     return pool.measure_positions(mean)
+
+
+def find_smallest_gap(first: Sequence[int], second: Sequence[int]) -> int:
+    """Return the smallest distance between a position of one sorted list and one of the other.
+
+    >>> find_smallest_gap([0, 10, 20], [4, 17])
+    3
+    """
+    i = j = 0
+    least = abs(first[0] - second[0])
+    while i < len(first) and j < len(second):
+        least = min(least, abs(first[i] - second[j]))
+        if first[i] < second[j]:
+            i += 1
+        else:
+            j += 1
+    return least
 
 
 def window(pool: DocumentPool) -> Values:
@@ -208,11 +230,26 @@ def surroundings(pool: DocumentPool) -> Values:
     def mean(here: dict[str, list[int]]) -> float | None:
         if len(here) < 2:
             return None
-        others = {term: [p for other, places in here.items() if other != term for p in places] for term in here}
-        gaps = [min(abs(place - p) for p in others[term]) for term, places in here.items() for place in places]
-        return sum(gaps) / len(gaps)
+        marks = sorted((place, term) for term, places in here.items() for place in places)
+        back = [(-place, term) for place, term in reversed(marks)]
+        gaps = map(min, _find_gaps_to_other_terms(marks), reversed(list(_find_gaps_to_other_terms(back))))
+        return sum(gaps) / len(marks)
 
     return pool.measure_positions(mean)
+
+
+def _find_gaps_to_other_terms(marks: Sequence[tuple[int, str]]) -> Iterator[float]:
+    """Yield the distance from each position to the last position of another term; infinity if there is none before.
+
+    >>> list(_find_gaps_to_other_terms([(0, "a"), (2, "b"), (5, "b"), (6, "a")]))
+    [inf, 2, 5, 1]
+    """
+    last, other = marks[0], (float("-inf"), "")  # the last position, and the last one of another term
+    for mark in marks:
+        if mark[1] != last[1]:
+            other = last
+        last = mark
+        yield mark[0] - other[0]
 
 
 def synonyms(pool: DocumentPool) -> Values:

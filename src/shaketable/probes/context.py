@@ -8,11 +8,12 @@ from functools import cached_property
 from math import log
 from typing import Any
 
-from shaketable.core.documents import Collection, Doc, Run, rank_docnos
+from shaketable.core.documents import MAX_CHANGED_CHARS, Collection, Doc, Run, rank_docnos
 from shaketable.core.seeding import make_item_rng
 from shaketable.nlp.analyzer import Analyzer
 from shaketable.nlp.parser import Parsed, Parser
 from shaketable.retrieval.inverted_index import InvertedIndex, open_index
+from shaketable.transforms.stopwords import load_stopwords
 
 TOP_DOCUMENTS_PER_LIST = 10
 """Documents of each first-stage list that are manipulated if there are no judgements."""
@@ -48,7 +49,8 @@ class ProbeContext:
     """The data that probes draw from.
 
     Without judgements, manipulations use the top documents of the first-stage lists, and matched pairs use all their
-    documents unless relevance is a characteristic.
+    documents unless relevance is a characteristic. Queries and documents of more than `MAX_CHANGED_CHARS` characters
+    are left out.
 
     Parameters
     ----------
@@ -66,8 +68,12 @@ class ProbeContext:
         The run of the first stage, which adds unjudged documents; empty if there is none.
     stopwords
         The stop-words that replace those of the analyzer when probes count terms; None keeps those of the analyzer.
+    query_stopwords
+        True if stop-words of queries count as terms; documents never have them.
     max_documents
         The maximum number of judged documents to manipulate, drawn at random; 0 means all.
+    max_documents_per_query
+        The maximum number of them for each query; 0 means all.
     shared_cache
         A cache shared by the probes.
     """
@@ -79,8 +85,12 @@ class ProbeContext:
     seed: int = 0
     first_stage_lists: Run = field(default_factory=dict)
     stopwords: frozenset[str] | None = None
+    query_stopwords: bool = False
     max_documents: int = 0
+    max_documents_per_query: int = 0
     shared_cache: dict[Any, Any] = field(default_factory=dict, repr=False)
+    long_documents: set[str] = field(default_factory=set, init=False, repr=False)
+    """The ids of documents that were left out because they are too long."""
     _parse_cache: dict[str, Parsed] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
@@ -90,22 +100,41 @@ class ProbeContext:
         return {qid: found for qid, found in rows.items() if found}
 
     def _iter_judged(self, qid: str) -> Iterator[JudgedDoc]:
-        text = self.collection.queries[qid].text
-        for docno, grade in sorted(self.collection.qrels.get(qid, {}).items()):
-            if docno in self.collection.docs:
-                yield JudgedDoc(qid, text, docno, self.collection.docs[docno], grade)
+        grades = self.collection.qrels.get(qid, {})
+        return self._iter_short(qid, {docno: grade for docno, grade in grades.items() if docno in self.collection.docs})
+
+    def _iter_short(self, qid: str, grades: Mapping[str, int]) -> Iterator[JudgedDoc]:
+        """Yield the documents of a query, sorted by docno, without texts that are too long to change."""
+        query = self.collection.queries[qid].text
+        for docno in sorted(grades) if len(query) <= MAX_CHANGED_CHARS else ():
+            doc = self.collection.docs[docno]
+            if len(doc.text) <= MAX_CHANGED_CHARS:
+                yield JudgedDoc(qid, query, docno, doc, grades[docno])
+            else:
+                self.long_documents.add(docno)
 
     @cached_property
     def sampled_documents(self) -> Mapping[str, tuple[JudgedDoc, ...]]:
         """The judged documents to manipulate; the sample does not depend on their order."""
         known = self.judged_documents or self._top_documents
         every = [doc for docs in known.values() for doc in docs]
-        if not 0 < self.max_documents < len(every):
+        if not 0 < self.max_documents < len(every) and not self.max_documents_per_query:
             return known
         ranks = {doc: make_item_rng(self.seed, "judged documents", doc.qid, doc.docno).random_bits() for doc in every}
-        last = sorted(ranks.values())[self.max_documents - 1]
-        rows = {qid: tuple(doc for doc in docs if ranks[doc] <= last) for qid, docs in known.items()}
+        if per_query := self.max_documents_per_query:
+            known = {qid: tuple(sorted(docs, key=ranks.__getitem__)[:per_query]) for qid, docs in known.items()}
+            every = [doc for docs in known.values() for doc in docs]
+        last = sorted(map(ranks.__getitem__, every))[: self.max_documents or None][-1]
+        rows = {
+            qid: tuple(sorted((doc for doc in docs if ranks[doc] <= last), key=lambda doc: doc.docno))
+            for qid, docs in known.items()
+        }
         return {qid: docs for qid, docs in rows.items() if docs}
+
+    @property
+    def long_queries(self) -> list[str]:
+        """The ids of queries that are left out because they are too long."""
+        return [qid for qid in self.qids if len(self.collection.queries[qid].text) > MAX_CHANGED_CHARS]
 
     def get_documents(self, include_unjudged: bool = False) -> Mapping[str, Sequence[JudgedDoc]]:
         """Return the documents to compare by query id; unjudged documents of the first stage have grade 0."""
@@ -121,10 +150,8 @@ class ProbeContext:
         return {qid: docs for qid, docs in rows.items() if docs}
 
     def _iter_unjudged(self, qid: str) -> Iterator[JudgedDoc]:
-        known, text = self.collection.qrels.get(qid, {}), self.collection.queries[qid].text
-        for docno in sorted(self.first_stage_lists.get(qid, {})):
-            if docno not in known:
-                yield JudgedDoc(qid, text, docno, self.collection.docs[docno], 0)
+        known = self.collection.qrels.get(qid, {})
+        return self._iter_short(qid, {docno: 0 for docno in self.first_stage_lists.get(qid, {}) if docno not in known})
 
     def extract_words(self, text: str) -> list[str]:
         """Return the words of a text, not stemmed and with stop-words."""
@@ -137,6 +164,17 @@ class ProbeContext:
         return self._analyzer_without_stopwords(
             " ".join(word for word in self.extract_words(text) if word not in self.stopwords)
         )
+
+    def extract_query_terms(self, query: str) -> list[str]:
+        """Return the terms of a query."""
+        return (self._analyzer_without_stopwords if self.query_stopwords else self.extract_terms)(query)
+
+    def count_as_terrier(self, stopwords: str) -> ProbeContext:
+        """Return the context with the terms of Terrier's index, given a file of its stop-words; each file once."""
+        words, analyzer = load_stopwords(stopwords), Analyzer(split="terrier")
+        counting = replace(self, analyzer=analyzer, stopwords=words, query_stopwords=True, shared_cache={})
+        found: ProbeContext = self.shared_cache.setdefault(("terrier", stopwords), counting)
+        return found
 
     @cached_property
     def _analyzer_without_stopwords(self) -> Analyzer:

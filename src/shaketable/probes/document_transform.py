@@ -1,16 +1,17 @@
 """Base classes of all manipulations.
 
 A manipulation changes the body; title and url stay. A manipulation of tokens is compared with the original tokens
-joined by single spaces, so that tokenisation is no part of the difference.
+joined by single spaces, so that tokenisation is no part of the difference. The code of paper 001 compares it with the
+raw text instead, as `against="raw"` does.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from shaketable.core.protocols import Skipped, TextPair
 from shaketable.core.seeding import ItemRandom, make_item_rng
@@ -89,15 +90,21 @@ class TextTransform(DocumentTransform):
         """Return the changed text."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class TokenTransform(DocumentTransform):
-    """A manipulation of the tokens, compared with the original tokens."""
+    """A manipulation of the tokens, compared with the original tokens or with the raw text."""
+
+    against: Literal["tokens", "raw"] = "tokens"
 
     needs_parser: ClassVar[bool] = True
 
     def transform_document(self, case: JudgedDoc, context: ProbeContext, rng: ItemRandom) -> ChangedBody | Skipped:
         parsed = context.parse(case.doc.body)
         words = self.transform_tokens(parsed, case.doc.body, rng)
-        return words if isinstance(words, Skipped) else ChangedBody(" ".join(words), " ".join(parsed.list_words()))
+        if isinstance(words, Skipped):
+            return words
+        original = " ".join(parsed.list_words()) if self.against == "tokens" else case.doc.body
+        return ChangedBody(" ".join(words), original)
 
     @abstractmethod
     def transform_tokens(self, parsed: Parsed, text: str, rng: ItemRandom) -> Sequence[str] | Skipped:

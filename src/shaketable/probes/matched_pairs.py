@@ -43,6 +43,8 @@ class MatchedPairs:
     walk        the walk through sorted documents of the paper's code, which misses some pairs and repeats others
     unjudged    also use unjudged documents of the first-stage lists, unless relevance is a characteristic
     most        the maximum number of pairs to compare; a random sample is drawn from more
+    terrier_stopwords  a file of Terrier's stop words; terms are then those of Terrier's index, as in the paper, and
+                the words of the query are all kept
     """
 
     variable: str = "relevance"
@@ -52,6 +54,7 @@ class MatchedPairs:
     walk: bool = False
     unjudged: bool = False
     most: int = MAX_PAIRS
+    terrier_stopwords: str = ""
 
     strategy: ClassVar[str] = "matching"
     symmetric: ClassVar[bool] = False
@@ -84,7 +87,10 @@ class MatchedPairs:
             CHARACTERISTIC_TITLES[name] + (f" ± {spread:g}" if spread else "")
             for name, spread in zip(self.controls, self.tolerances, strict=True)
         ]
-        return f"{'less ' if self.fewer else ''}{CHARACTERISTIC_TITLES[self.variable]} | {', '.join(controls)}"
+        ways = [*["walk"] * self.walk, *["Terrier"] * bool(self.terrier_stopwords)]
+        counted = f" ({', '.join(ways)})" if ways else ""
+        more = f"{'less ' if self.fewer else ''}{CHARACTERISTIC_TITLES[self.variable]}"
+        return f"{more} | {', '.join(controls)}{counted}"
 
     def remark(self, context: ProbeContext) -> str:
         """Return a note if unjudged documents are included or pairs are sampled, or ""."""
@@ -135,7 +141,8 @@ class MatchedPairs:
                 for docs in (context.judged_documents or context.get_documents(True)).values()
                 for doc in docs
             )
-        some = build_pools(context, include_unjudged=self._includes_unjudged(context))
+        counting = context.count_as_terrier(self.terrier_stopwords) if self.terrier_stopwords else context
+        some = build_pools(counting, include_unjudged=self._includes_unjudged(context))
         docs = [doc for pool in some.values() for doc in pool.docs]
         if not docs:
             return docs, np.zeros(0, np.int64), np.zeros(0, np.int64)

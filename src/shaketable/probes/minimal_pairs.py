@@ -74,7 +74,8 @@ class _Sided(_Minimal):
 
     def draw_pairs(self, context: ProbeContext) -> Iterator[TextPair]:
         for pair in self._read_pairs():
-            yield TextPair(pair.query or "", Doc(pair.first), Doc(pair.second), qid=pair.qid, grade=pair.grade)
+            first, second = (Doc(text, pair.title) for text in (pair.first, pair.second))
+            yield TextPair(pair.query or "", first, second, qid=pair.qid, grade=pair.grade)
 
     def _read_pairs(self) -> Iterator[PairRow]:
         if not self.path:

@@ -9,15 +9,8 @@ from fnmatch import fnmatchcase
 from shaketable.core.errors import BadInput, UnknownName
 from shaketable.core.protocols import Probe
 from shaketable.core.registries import PROBES
+from shaketable.probes.presets import PAPER_CONTROLS, PRESETS
 
-PAPER_CONTROLS = {
-    "relevance": ("length", "tf", "sum_tf", "overlap"),
-    "length": ("relevance", "tf", "sum_tf", "overlap"),
-    "tf": ("relevance", "length", "overlap"),
-    "sum_tf": ("relevance", "length", "overlap"),
-    "overlap": ("relevance", "length", "tf", "sum_tf"),
-}
-"""variable -> controls: the rows of Table 1 of paper 001. TF and Sum-TF cannot control each other."""
 MORE_MATCHED_SPECS = (
     "matched('relevance', 'length', tolerance=3)",
     "matched('relevance', 'overlap', tolerance=0.01)",
@@ -65,7 +58,7 @@ def find_unbuildable_probes(patterns: Sequence[str] = ()) -> dict[str, str]:
 
 
 def select_probes(patterns: Sequence[str] = ()) -> list[Probe]:
-    """Return the probes whose names match a pattern, and those written as a spec; all probes without a pattern.
+    """Return the probes whose names match a pattern, and those of a spec or a preset; all probes without a pattern.
 
     >>> [format_probe_name(probe) for probe in select_probes(["tf-given-*", "prox1"])]
     ['tf-given-relevance', 'tf-given-length', 'tf-given-overlap', 'prox1']
@@ -73,6 +66,9 @@ def select_probes(patterns: Sequence[str] = ()) -> list[Probe]:
     known = [*map(PROBES.build, list_probe_specs()), *_build_installed_probes()[0]]
     probes: dict[str, Probe] = {}
     for pattern in patterns or ("*",):
+        if pattern.partition("(")[0] in PRESETS:
+            probes |= {format_probe_name(probe): probe for probe in PRESETS.build(pattern).list_probes()}
+            continue
         found = [
             probe
             for probe in known

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from shaketable.core.documents import Collection, Scores, Slate
-from shaketable.core.errors import BadInput, RankerFailed, explain_user_errors
-from shaketable.core.import_object import import_object
+from shaketable.core.errors import BadInput, RankerFailed, check_parameter, explain_user_errors
+from shaketable.core.import_object import call_with_arguments, locate_object, parse_arguments
 from shaketable.core.protocols import Ranker
+from shaketable.rankers.source_fingerprint import SourceUnknown, find_module, fingerprint_module
 from shaketable.scoring.validation import validate_scores
 
 ScoreFunction: TypeAlias = Callable[[Sequence[Slate]], Sequence[Scores]]
+
+
+OPTIONS: Mapping[str, tuple[type, str]] = {
+    "pointwise": (bool, "True or False"),
+    "revision": (str, "a text, such as '2'"),
+}
+"""The parameters of a spec that are for Shaketable, unless the user's object has parameters of these names."""
 
 
 @dataclass(frozen=True)
@@ -23,17 +35,96 @@ class PythonObject:
     """Your own Python object, written MODULE:OBJECT or MODULE:CLASS(k=2): a ranker, a class, a function and more.
 
     The module is searched in the current folder, then among the installed packages. `SCORING_INTERFACES` lists the
-    supported objects, among them a sentence-transformers CrossEncoder and a PyTerrier transformer.
+    supported objects, among them a sentence-transformers CrossEncoder and a PyTerrier transformer. `pointwise=True` or
+    `pointwise=False` in parentheses says whether a score depends on query and text alone; otherwise the audit finds
+    out. Scores are cached under a hash of the source file, or under the text of `revision='2'`.
     """
 
     target: str
 
     def open(self, collection: Collection) -> Ranker:
         """Import the object and return it as a ranker."""
-        return adapt(import_object(self.target), collection, self.target)
+        before = set(sys.modules)
+        module, thing = locate_object(self.target)
+        arguments = parse_arguments(self.target)
+        args, named = arguments or ([], {})
+        options = _take_options(self.target, thing, named)
+        if args or named or (arguments is not None and not options):
+            thing = call_with_arguments(thing, self.target, args, named)
+        elif options and inspect.isroutine(thing) and not accepts_arguments(thing, 2):  # it makes the ranker
+            thing = call_with_arguments(thing, self.target, (), {})
+        what = f"{self.target.partition(':')[2].partition('(')[0]} {args!r} {sorted(named.items())!r}"
+        if "revision" in options:
+            identity = Identity(
+                f"{self.target.partition(':')[0]}:{what} revision {options['revision']}", by_revision=True
+            )
+        else:
+            identity = Identity.from_source(what, lambda: module, set(sys.modules) - before)
+        return adapt(thing, collection, self.target, pointwise=options.get("pointwise"), identity=identity)
 
 
-def adapt(thing: Any, collection: Collection, name: str = "") -> Ranker:
+def _take_options(target: str, thing: Any, named: dict[str, Any]) -> dict[str, Any]:
+    """Remove the options of this package from the parameters of an object, and return them."""
+    try:
+        own = set(inspect.signature(thing).parameters)
+    except (TypeError, ValueError):  # not callable, or a C function without a signature
+        own = set()
+    options = {name: named.pop(name) for name in OPTIONS if name in named and name not in own}
+    for name, value in options.items():
+        kind, wanted = OPTIONS[name]
+        check_parameter(target, isinstance(value, kind), name, wanted, value)
+    return options
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The fingerprint of an object that declares none, or the reason why there is none."""
+
+    fingerprint: str | None
+    unknown_because: str = ""
+    by_revision: bool = False
+
+    @classmethod
+    def from_source(
+        cls, what: str, find: Callable[[], ModuleType], new_modules: AbstractSet[str] = frozenset()
+    ) -> Identity:
+        """Return the identity of `what` in the module that `find` returns, by the source of the module."""
+        try:
+            return cls(f"{what} source {fingerprint_module(find(), new_modules)}")
+        except SourceUnknown as reason:
+            return cls(None, str(reason))
+
+    @classmethod
+    def from_object(cls, thing: Any) -> Identity:
+        """Return the identity of a function or class in memory."""
+        return cls.from_source(getattr(thing, "__qualname__", ""), lambda: find_module(thing))
+
+    def on_documents(self, collection: Collection) -> Identity:
+        """Return the identity of a ranker that the object opens on a collection, which only a revision can vouch for.
+
+        The ranker may depend on anything in the collection, for example on the judgements.
+        """
+        return Identity(f"{self.fingerprint} on {collection.docs.fingerprint}" if self.by_revision else None)
+
+    @property
+    def notice(self) -> str:
+        """A sentence if the scores cannot be cached on disk."""
+        if not self.unknown_because:
+            return ""
+        return (
+            f"its scores are not cached on disk, because {self.unknown_because}; name it as FILE.py:FUNCTION, or give "
+            "it an attribute fingerprint"
+        )
+
+
+def adapt(
+    thing: Any,
+    collection: Collection,
+    name: str = "",
+    *,
+    pointwise: bool | None = None,
+    identity: Identity | None = None,
+) -> Ranker:
     """Return a ranker made from a user's object: by the first matching row of `SCORING_INTERFACES`, or by its `open`.
 
     A class is instantiated without arguments.
@@ -44,32 +135,50 @@ def adapt(thing: Any, collection: Collection, name: str = "") -> Ranker:
     >>> adapt(shorter, collection=None).score([Slate("q", (Doc("long"), Doc("it")))])
     [array([-4., -2.])]
 
-    An object called with one list at a time, such as a function, is pointwise only if its attribute `pointwise` is
-    True. An object called with pairs is pointwise. An object without a `name` gets the given name.
+    The attributes of the object are used. `pointwise` overrides its attribute; without either, an object called with
+    pairs is pointwise, and the engine finds out about all others. `identity` is for an object without the attribute
+    `fingerprint`; by default it is that of its source file. An object without a `name` gets the given name.
     """
     name = name or getattr(thing, "__name__", type(thing).__name__)
+    identity = identity or Identity.from_object(thing)
     if inspect.isclass(thing):
         with explain_user_errors(f"{name}: a class must need no arguments; otherwise name an instance of it"):
             thing = thing()
     if isinstance(thing, Ranker) and isinstance(thing.name, str) and accepts_arguments(thing.score, 1):
-        return thing
+        return _declare(thing, name, pointwise, identity)
     if callable(getattr(thing, "open", None)) and not hasattr(thing, "score"):
         with explain_user_errors(f"ranker {name} cannot be opened"):
             opened: Ranker = thing.open(collection)
-        return opened
+        return _declare(opened, name, pointwise, identity.on_documents(collection))
     for shape in SCORING_INTERFACES:
         method = getattr(thing, shape.method, None) if shape.method else thing
         if callable(method) and accepts_arguments(method, shape.parameter_count):
+            said = getattr(thing, "pointwise", shape.pointwise)
+            fingerprint = _qualify_fingerprint(thing)
             return AdaptedRanker(
                 name,
                 shape.scorer(name, method),
-                pointwise=getattr(thing, "pointwise", shape.pointwise) is True,
-                fingerprint=_qualify_fingerprint(thing),
+                pointwise=pointwise if pointwise is not None else None if said is None else said is True,
+                fingerprint=fingerprint or identity.fingerprint,
                 cached=getattr(thing, "cached", True) is not False,
                 noise=getattr(thing, "noise", 0.0),
+                notice="" if fingerprint else identity.notice,
             )
     accepted = ", ".join(shape.description for shape in SCORING_INTERFACES)
     raise BadInput(f"{name} is {type(thing).__name__}, not a ranker; it may have {accepted}, or open(collection)")
+
+
+def _declare(ranker: Ranker, name: str, pointwise: bool | None, identity: Identity) -> Ranker:
+    """Set the attributes of a user's ranker that were given or that it lacks; a class may forbid that."""
+    if identity.fingerprint is not None and getattr(ranker, "fingerprint", None) is None:
+        with suppress(AttributeError):
+            ranker.fingerprint = identity.fingerprint  # type: ignore[attr-defined]
+    if pointwise is not None:
+        try:
+            ranker.pointwise = pointwise  # type: ignore[attr-defined]
+        except AttributeError:
+            raise BadInput(f"{name}: pointwise cannot be set, because {type(ranker).__name__} forbids it") from None
+    return ranker
 
 
 def _qualify_fingerprint(thing: Any) -> str | None:
@@ -82,14 +191,15 @@ def _qualify_fingerprint(thing: Any) -> str | None:
 
 @dataclass
 class AdaptedRanker:
-    """A ranker around a user's object."""
+    """A ranker around a user's object; `pointwise` is None if the object does not declare it."""
 
     name: str
     score: ScoreFunction
-    pointwise: bool = False
+    pointwise: bool | None = None
     fingerprint: str | None = None
     cached: bool = True
     noise: float = 0.0
+    notice: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,7 +210,7 @@ class ScoringInterface:
     parameter_count: int
     description: str
     scorer: Callable[[str, Callable[..., Any]], ScoreFunction]
-    pointwise: bool = False
+    pointwise: bool | None = None
 
 
 def accepts_arguments(function: Callable[..., Any], number: int) -> bool:

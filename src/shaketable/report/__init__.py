@@ -123,6 +123,16 @@ def format_column(column: pd.Series[Any], max_chars: int = 0) -> list[str]:
     return [format_cell(v, max_chars) for v in column]
 
 
+def format_signed(value: float, decimals: int = 3) -> str:
+    """Format a difference with its sign; a value that rounds to zero has none.
+
+    >>> format_signed(-0.00004), format_signed(0.0121), format_signed(-3.0, 1)
+    ('0.000', '+0.012', '-3.0')
+    """
+    text = f"{value:+.{decimals}f}"
+    return text if text.strip("+-0.") else text[1:]
+
+
 def format_percent(value: float) -> str:
     """Format a percentage with one decimal.
 

@@ -15,6 +15,8 @@ PROVENANCE_PARTS: Mapping[str, str] = {
 }
 """The parts of an audit's provenance that must agree, and their meaning."""
 
+FULL_EFFORT = "full"
+"""The effort of an audit without a budget."""
 Provenance = Mapping[str, Any]
 
 
@@ -47,7 +49,9 @@ def _identify_part(part: str, provenance: Provenance) -> dict[str, Any]:
         case "lists":
             return {name: provenance.get(name) for name in ("first stage", "depth", "ranked")}
         case "tasks":
-            return {"tasks": ", ".join(provenance.get("tasks", ()))}
+            # the samples of two budgets may differ, because findings are compared on common queries
+            effort = provenance.get("plan", {}).get("effort", FULL_EFFORT)
+            return {"tasks": ", ".join(provenance.get("tasks", ())), "effort of the budget": effort}
     return {"seed": provenance.get("seed")}
 
 

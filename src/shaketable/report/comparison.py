@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from shaketable.core.results import Failure
 from shaketable.measures.facets import EFFECTIVENESS
 from shaketable.measures.regression import SIGNIFICANCE_LEVEL, FindingDelta
-from shaketable.measures.significance import MIN_QUERIES
+from shaketable.measures.significance import MIN_QUERIES, correct_intervals
 from shaketable.measures.status import INCONCLUSIVE
-from shaketable.report import format_cell, format_number
+from shaketable.report import format_cell, format_number, format_signed
 from shaketable.report.files import to_plain
 from shaketable.report.tables import escape_markdown, to_markdown
 
@@ -32,10 +32,10 @@ DEFAULT_MARGIN_PERCENT = 5.0
 
 FINDINGS_TABLE_NOTE = (
     "'before' and 'after' are the finding in the earlier and in the new audit, and 'change' is their difference, with "
-    "its 95 % interval where the finding is a mean over queries. 'p (Holm)' is by Fisher's randomisation test over the "
-    "queries that both audits have, corrected for all findings; a finding is worse or better if p is below "
-    f"{SIGNIFICANCE_LEVEL} and there are {MIN_QUERIES} queries or more. 'lost by' is the number of queries on which it "
-    "became worse."
+    "its 95 % interval where the finding is a mean over queries, corrected like p. 'p (Holm)' is by Fisher's "
+    "randomisation test over the queries that both audits have, corrected for all findings; a finding is worse or "
+    f"better if p is below {SIGNIFICANCE_LEVEL} and there are {MIN_QUERIES} queries or more. 'lost by' is the number "
+    "of queries on which it became worse."
 )
 
 
@@ -180,8 +180,17 @@ class AuditComparison:
         """Return a row for each finding of these statuses (default: all), the worst first."""
         import pandas as pd
 
-        rows = [_build_row(delta) for status in statuses or STATUS_ORDER for delta in self.select_deltas(status)]
+        rows = [
+            _build_row(delta, self._test_count)
+            for status in statuses or STATUS_ORDER
+            for delta in self.select_deltas(status)
+        ]
         return pd.DataFrame(rows, columns=list(_FINDINGS_COLUMNS))
+
+    @property
+    def _test_count(self) -> int:
+        """The number of tests that p is corrected for."""
+        return max(1, sum(not math.isnan(delta.p) for delta in self.deltas))
 
     def to_brief_frame(self, *statuses: str) -> pd.DataFrame:
         """Return a shorter table without constant columns, with number and interval in one cell."""
@@ -189,7 +198,7 @@ class AuditComparison:
 
         rows = []
         for row in self.to_frame(*statuses).to_dict("records"):
-            ends = "" if math.isnan(row["low"]) else f" [{row['low']:+.3f}, {row['high']:+.3f}]"
+            ends = "" if math.isnan(row["low"]) else f" [{format_signed(row['low'])}, {format_signed(row['high'])}]"
             rows.append(
                 {
                     "ranker": row["ranker"],
@@ -197,7 +206,7 @@ class AuditComparison:
                     "became": row["became"],
                     "before": row["before"],
                     "after": row["after"],
-                    "change": f"{row['change']:+.4f}{ends}",
+                    "change": f"{format_signed(row['change'], 4)}{ends}",
                     "p (Holm)": row["p (Holm)"],
                     "lost by": f"{row['lost by']} of {row['queries']}",
                 }
@@ -258,7 +267,7 @@ class AuditComparison:
             "new": self.new,
             "rankers": dict(self.rankers),
             "findings": [
-                _build_row(delta) | {"loss": delta.loss, "losses": dict(sorted(delta.losses.items()))}
+                _build_row(delta, self._test_count) | {"loss": delta.loss, "losses": dict(sorted(delta.losses.items()))}
                 for status in STATUS_ORDER
                 for delta in self.select_deltas(status)
             ],
@@ -277,10 +286,12 @@ _FINDINGS_COLUMNS = (
 """The columns of the table of findings; "lost by" is the number of queries with a loss."""
 
 
-def _build_row(delta: FindingDelta) -> dict[str, Any]:
+def _build_row(delta: FindingDelta, tests: int) -> dict[str, Any]:
     new = delta.new
     rise = new.better == "lower"  # a loss is a rise
-    ends = (delta.low, delta.high) if rise else (-delta.high, -delta.low)
+    pair = delta.p, delta.corrected_p
+    low, high = map(float, correct_intervals(delta.loss, delta.low, delta.high, *pair, delta.n, tests))
+    ends = (low, high) if rise else (-high, -low)
     lost: Sequence[float] = [loss for loss in delta.losses.values() if loss > 0]
     values = (
         *(new.ranker, _format_name(delta), delta.status, delta.before, delta.after, delta.after - delta.before),

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from shaketable.core.errors import BadInput
 from shaketable.core.extras import use_python_strings
-from shaketable.core.results import Example, Failure, Figure, Finding, Result
+from shaketable.core.results import Example, Failure, Figure, Finding, Result, SystemTable, excerpt
 from shaketable.files.atomic import atomic_write
 from shaketable.files.reading import open_binary
 from shaketable.report import escape_formula, is_missing
 from shaketable.report.audit_folder import check_unedited
 from shaketable.report.gates import GateResult
+from shaketable.report.system_table import render_latex, render_markdown
 from shaketable.report.tables import TABLE_FORMATS
 from shaketable.report.verdict import build_verdict
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 RESULTS_SCHEMA = "shaketable.audit/5"
 RESULTS_FILE = "results.json"
+SYSTEMS = "systems"
+"""The name of the table of systems by measures, in files and for `--table`."""
 
 
 def result_to_dict(result: Result) -> dict[str, Any]:
@@ -47,6 +50,7 @@ def _describe_result(result: Result) -> dict[str, Any]:
         "failures": [asdict(failure) for failure in result.failures],
         "brief": list(result.brief),
         "sources": dict(result.sources),
+        "system_table": to_plain(asdict(result.system_table)) if result.system_table else None,
     }
 
 
@@ -140,6 +144,21 @@ def write_tables(folder: Path, results: Sequence[Result], table_format: str = "c
                 ending, write = TABLE_FORMATS[table_format]
                 with atomic_write(path.with_suffix(ending)) as out:
                     out.write(write(frame) + "\n")
+    if table_format in TABLE_FORMATS:
+        for name, text in render_system_tables(results, table_format).items():
+            with atomic_write(folder / name) as out:
+                out.write(text + "\n")
+
+
+def render_system_tables(results: Sequence[Result], table_format: str) -> dict[str, str]:
+    """Return the tables of systems by measures as markdown or latex, by the names of their files."""
+    found = [(f"{result.task}-{SYSTEMS}", result.system_table) for result in results if result.system_table]
+    names = make_file_names([name for name, _ in found], TABLE_FORMATS[table_format][0])
+    texts = [
+        render_latex(table, number) if table_format == "latex" else render_markdown(table)
+        for number, (_, table) in enumerate(found, start=1)
+    ]
+    return dict(zip(names, texts, strict=True))
 
 
 def write_per_query(folder: Path, result: Result) -> None:
@@ -250,7 +269,11 @@ def _describe_columns(frame: pd.DataFrame) -> dict[str, Any]:
 
 def _iterate_rows(frame: pd.DataFrame) -> Iterator[list[Any]]:
     columns = [frame.iloc[:, i] for i in range(frame.shape[1])]
-    return (list(row) for row in zip(*(map(to_plain, column) for column in columns), strict=True))
+    return (list(row) for row in zip(*(map(_to_plain_cell, column) for column in columns), strict=True))
+
+
+def _to_plain_cell(value: object) -> Any:
+    return excerpt(value) if isinstance(value, str) else to_plain(value)
 
 
 def _infer_type(column: pd.Series[Any]) -> str:
@@ -272,6 +295,7 @@ def _parse_result(entry: Mapping[str, Any]) -> Result:
         failures=tuple(Failure(**_as_texts(failure)) for failure in entry["failures"]),
         brief=tuple(map(str, entry["brief"])),
         sources=_as_texts(entry.get("sources", {})),
+        system_table=_parse_system_table(entry["system_table"]) if entry.get("system_table") else None,
     )
     if absent := [figure.table for figure in result.figures if figure.table not in result.tables]:
         raise ValueError(f"a figure of {absent[0]!r}, which is not there")
@@ -281,6 +305,23 @@ def _parse_result(entry: Mapping[str, Any]) -> Result:
 def _parse_figure(entry: Mapping[str, Any]) -> Figure:
     texts = _as_texts({name: value for name, value in entry.items() if name != "folded"})
     return Figure(**texts, folded=bool(entry.get("folded", False)))
+
+
+def _parse_system_table(entry: Mapping[str, Any]) -> SystemTable:
+    table = SystemTable(
+        tuple(map(str, entry["systems"])),
+        tuple(map(str, entry["measures"])),
+        tuple(tuple(map(_parse_float, row)) for row in entry["values"]),
+        tuple(tuple(tuple(map(int, cell)) for cell in row) for row in entry["beaten"]),
+        int(entry["queries"]),
+        str(entry["comparison"]),
+    )
+    sizes = {len(row) for row in (*table.values, *table.beaten)}
+    if not len(table.systems) == len(table.values) == len(table.beaten) or sizes != {len(table.measures)}:
+        raise ValueError("a table of systems whose rows and columns do not agree")
+    if any(not 0 <= i < len(table.systems) for row in table.beaten for cell in row for i in cell):
+        raise ValueError("a table of systems that names a system without a row")
+    return table
 
 
 def _parse_record(record_type: type[Any], entry: Mapping[str, Any]) -> Any:
@@ -337,7 +378,7 @@ def _escape_for_spreadsheets(frame: pd.DataFrame) -> pd.DataFrame:
     for i in range(frame.shape[1]):
         column = frame.iloc[:, i]
         if _infer_type(column) == "text":
-            frame.isetitem(i, [escape_formula(v) if isinstance(v, str) else v for v in column])
+            frame.isetitem(i, [escape_formula(excerpt(v)) if isinstance(v, str) else v for v in column])
     return frame.set_axis([escape_formula(str(name)) for name in frame.columns], axis="columns")
 
 

@@ -39,11 +39,13 @@
     LaTeX: {
       ending: ".tex",
       write: (table, whole) => {
-        const escaped = (text) => text.replace(/[\\&%$#_{}~^]/g, (sign) => whole.latex[sign]);
-        const line = (row) => `${row.map(escaped).join(" & ")} \\\\`;
+        const escaped = (text) => [...text].map((sign) => whole.latex[sign] ?? sign).join("").replace(/-(?=-)/g, "-{}");
+        const signed = (text, at) => escaped(table.numeric[at] ? text.replace(/^-/, "\u2212") : text);
+        const line = (row, cell = escaped) => `${row.map((text, at) => cell(text, at)).join(" & ")} \\\\`;
         const columns = table.numeric.map((numeric) => (numeric ? "r" : "l")).join("");
         const parts = [`\\begin{tabular}{${columns}}`, "\\toprule", line(table.columns), "\\midrule"];
-        return [...parts, ...rowsOf(table).map(line), "\\bottomrule", "\\end{tabular}"].join("\n") + "\n";
+        const rows = rowsOf(table).map((row) => line(row, signed));
+        return [...parts, ...rows, "\\bottomrule", "\\end{tabular}"].join("\n") + "\n";
       },
     },
     Markdown: {

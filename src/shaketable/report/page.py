@@ -23,7 +23,7 @@ from markupsafe import Markup, escape
 
 from shaketable.core.errors import MissingExtra
 from shaketable.core.extras import use_python_strings
-from shaketable.core.results import Example, Failure, Figure, Finding, Result
+from shaketable.core.results import MAX_TEXT_CHARS, Example, Failure, Figure, Finding, Result
 from shaketable.files.atomic import atomic_write
 from shaketable.measures.facets import FACETS
 from shaketable.measures.status import FAIL, INCONCLUSIVE, NOT_TESTED, PASS, WARN
@@ -33,6 +33,7 @@ from shaketable.report.colours import DARK_MODE_COLORS
 from shaketable.report.diff import mark_differences
 from shaketable.report.files import make_csv_names, make_safe_name
 from shaketable.report.glossary import TERMS, build_term_pattern, find_term
+from shaketable.report.system_table import render_html
 from shaketable.report.tables import LATEX_ESCAPES
 
 if TYPE_CHECKING:
@@ -125,8 +126,8 @@ class _Data:
         self.columns: list[list[list[str]]] = []
         self.facet_cells: list[dict[str, Any]] = []
 
-    def add_table(self, name: str, frame: pd.DataFrame, file: str, max_chars: int = 0) -> int:
-        """Add the first `max_rows` rows of a table, with texts of at most `max_chars` characters if given.
+    def add_table(self, name: str, frame: pd.DataFrame, file: str, max_chars: int = MAX_TEXT_CHARS) -> int:
+        """Add the first `max_rows` rows of a table, with texts of at most `max_chars` characters.
 
         Return the number of the table.
         """
@@ -184,7 +185,11 @@ def render_page(
     Long tables show their first rows and the name of the CSV file with all rows.
     """
     queries = provenance.get(QUERIES_KEY)
-    texts = {str(qid): format_cell(text) for qid, text in queries.items()} if isinstance(queries, Mapping) else {}
+    texts = (
+        {str(qid): format_cell(text, MAX_TEXT_CHARS) for qid, text in queries.items()}
+        if isinstance(queries, Mapping)
+        else {}
+    )
     total = sum(len(frame) for result in results for frame in result.tables.values())
     limits = ROW_LIMITS if total <= MAX_TOTAL_ROWS else ROW_LIMITS[1:]
     data = _Data(texts, limits[0])
@@ -241,6 +246,7 @@ def _build_environment() -> jinja2.Environment:
     )
     environment.filters["terms"] = _link_terms
     environment.filters["heading"] = _annotate_heading
+    environment.filters["systems"] = render_html
     return environment
 
 
@@ -486,6 +492,6 @@ def _flatten(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
         for key, item in value.items():
             yield from _flatten(item, f"{name}.{key}" if name else str(key))
     elif isinstance(value, list | tuple):
-        yield name, ", ".join(format_cell(item) for item in value)
+        yield name, ", ".join(format_cell(item, MAX_TEXT_CHARS) for item in value)
     else:
-        yield name, format_cell(value)
+        yield name, format_cell(value, MAX_TEXT_CHARS)

@@ -17,6 +17,8 @@ from shaketable.measures.facets import (
     FACETS,
     GAIN_OVER_FIRST_STAGE,
     OWN_ORDER_SHARE,
+    UNSERVED_INCREASE,
+    UNSERVED_SHARE,
     Facet,
     find_test,
     get_facet,
@@ -33,10 +35,12 @@ from shaketable.measures.status import (
     Status,
     classify_findings,
 )
-from shaketable.report import format_cell, format_number
+from shaketable.report import format_cell, format_number, format_signed, join_names
 
 MIN_OWN_ORDER_PERCENT = 10.0
 """The share of lists, in per cent, below which a ranker counts as a copy of the first stage."""
+MAX_TESTS = 3
+"""The maximum number of tests that a remark names."""
 BASELINE_REMARK = "the others are compared with it"
 LOW_EFFECTIVENESS_REMARK, NO_OWN_ORDER_REMARK = "it has little to lose", "the order is not its own"
 NO_WORSE_REMARK = "not significantly worse than the first stage"
@@ -105,10 +109,19 @@ class Scorecard:
         return EFFECTIVENESS in self.cells and self.cells[EFFECTIVENESS].status == FAIL
 
 
-def build_scorecards(findings: Sequence[Finding], rankers: Sequence[str], baseline: str = "") -> dict[str, Scorecard]:
-    """Return ranker -> scorecard; `baseline` is the first stage if it is one of the rankers."""
+def build_scorecards(
+    findings: Sequence[Finding],
+    rankers: Sequence[str],
+    baseline: str = "",
+    left_out: Mapping[str, Sequence[str]] | None = None,
+) -> dict[str, Scorecard]:
+    """Return ranker -> scorecard; `baseline` is the first stage if it is one of the rankers.
+
+    `left_out` has the tests of facets that a budget does not cover. A facet with such tests does not pass.
+    """
     by_name: dict[tuple[str, str], Finding] = {(one.ranker, one.name): one for one in findings if not one.where}
-    return {name: _build_scorecard(name, findings, by_name, baseline) for name in rankers}
+    cards = {name: _build_scorecard(name, findings, by_name, baseline) for name in rankers}
+    return {name: _withhold_partial_passes(card, left_out or {}) for name, card in cards.items()}
 
 
 def sort_facets(facets: Iterable[str]) -> list[str]:
@@ -144,8 +157,8 @@ def _build_scorecard(
     if ranker == baseline:
         return card
     if card.is_copy:
-        return _withhold_passes(card, NO_OWN_ORDER_REMARK)
-    return _withhold_passes(card, LOW_EFFECTIVENESS_REMARK) if card.is_ineffective else card
+        return _withhold_passes(card, dict.fromkeys(cells, NO_OWN_ORDER_REMARK))
+    return _withhold_passes(card, dict.fromkeys(cells, LOW_EFFECTIVENESS_REMARK)) if card.is_ineffective else card
 
 
 def _find_worst(
@@ -201,7 +214,10 @@ def _build_cell(
     finding, remark = worst.finding, worst.remark
     unit = _find_unit(worst)
     measure = worst.scale.measure.format(what=describe_test(finding)) if worst.scale else format_cell(finding.name)
-    if facet == EFFECTIVENESS and finding.name == GAIN_OVER_FIRST_STAGE:
+    if finding.name == UNSERVED_INCREASE:
+        share = next((one for one in own if one.name == UNSERVED_SHARE), None)
+        measure += f", {_format_value(share.value, '%')} in all" if share else ""
+    elif facet == EFFECTIVENESS and finding.name == GAIN_OVER_FIRST_STAGE:
         mean = next((one for one in own if one.facet == facet and one.name != finding.name), None)
         measure += f", {mean.name} {format_number(mean.value, 3)}" if mean else ""
     elif facet == EFFECTIVENESS:
@@ -233,9 +249,12 @@ def _format_value(value: float, unit: str) -> str:
 
     >>> _format_value(-13.31, "+%"), _format_value(100.0, "%"), _format_value(0.4931, "")
     ('-13.3 %', '100.0 %', '0.493')
+    >>> _format_value(-0.04, "+%"), _format_value(-0.0001, "")
+    ('0.0 %', '0.000')
     """
-    sign, decimals = ("+" if unit == "+%" else ""), (1 if unit else 3)
-    text = f"{value + 0.0:{sign}.{decimals}f}" if abs(value) < 10_000 else format_number(value)
+    decimals = 1 if unit else 3
+    text = format_signed(value, decimals) if abs(value) < 10_000 else format_number(value)
+    text = text if unit == "+%" else text.removeprefix("+")
     return f"{text} %" if unit else text
 
 
@@ -247,7 +266,8 @@ def _format_bound(one: ClassifiedFinding, unit: str) -> str:
     upwards = finding.better == "lower"  # a loss is a larger number
     near, far = (finding.low, finding.high) if upwards else (finding.high, finding.low)
     if one.scale is None or one.status == INCONCLUSIVE:
-        ends = f"95 % interval {_format_value(finding.low, unit)} to {_format_value(finding.high, unit)}"
+        low, high = one.corrected_interval
+        ends = f"95 % interval {_format_value(low, unit)} to {_format_value(high, unit)}"
     elif one.status == PASS:
         ends = f"{'up to' if upwards else 'at worst'} {_format_value(far, unit)}"
     else:
@@ -264,13 +284,25 @@ def _format_count(finding: Finding) -> str:
     return f"{sum(value == 100.0 for value in values)} of {len(values)}"
 
 
-def _withhold_passes(card: Scorecard, remark: str) -> Scorecard:
-    """Return the scorecard with every pass made inconclusive, for a ranker that can pass no facet."""
+def _withhold_partial_passes(card: Scorecard, left_out: Mapping[str, Sequence[str]]) -> Scorecard:
+    """Return the scorecard with a pass made inconclusive if the budget leaves out tests of its facet."""
+    remarks = {
+        facet: f"the budget leaves out {len(tests)} test{'s' if len(tests) > 1 else ''}: {join_names(tests, MAX_TESTS)}"
+        for facet, tests in left_out.items()
+    }
+    return _withhold_passes(card, remarks)
+
+
+def _withhold_passes(card: Scorecard, remarks: Mapping[str, str]) -> Scorecard:
+    """Return the scorecard with the passes of facets made inconclusive, for the reasons in `remarks`."""
     cells = {
-        name: replace(cell, status=INCONCLUSIVE, remark=remark) if cell.status == PASS else cell
+        name: replace(cell, status=INCONCLUSIVE, remark=remarks[name])
+        if cell.status == PASS and name in remarks
+        else cell
         for name, cell in card.cells.items()
     }
     decided = {
-        name: replace(one, status=INCONCLUSIVE) if one.status == PASS else one for name, one in card.decided_by.items()
+        name: replace(one, status=INCONCLUSIVE) if one.status == PASS and name in remarks else one
+        for name, one in card.decided_by.items()
     }
     return replace(card, cells=cells, decided_by=decided)

@@ -11,6 +11,7 @@ from shaketable.report import format_cell, format_column, is_numeric
 if TYPE_CHECKING:
     import pandas as pd
 
+MINUS = "\u2212"
 LATEX_ESCAPES: Mapping[str, str] = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
@@ -24,6 +25,10 @@ LATEX_ESCAPES: Mapping[str, str] = {
     "^": r"\textasciicircum{}",
     "[": "{[}",  # after a line end, a bracket would be its parameter
     "*": "{*}",
+    "<": r"\textless{}",  # other characters in the default encoding of fonts
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    MINUS: "$-$",
 }
 """LaTeX special characters -> their escapes."""
 ZERO_WIDTH_SPACE = "&#8203;"
@@ -67,16 +72,16 @@ def to_latex(frame: pd.DataFrame) -> str:
     """Render a table for the LaTeX package booktabs.
 
     >>> import pandas as pd
-    >>> print(to_latex(pd.DataFrame({"ranker": ["a_b"], "p": [0.5]})))
+    >>> print(to_latex(pd.DataFrame({"ranker": ["a_b"], "change": [-0.5]})))
     \\begin{tabular}{lr}
     \\toprule
-    ranker & p \\\\
+    ranker & change \\\\
     \\midrule
-    a\\_b & 0.5000 \\\\
+    a\\_b & $-$0.5000 \\\\
     \\bottomrule
     \\end{tabular}
     """
-    names, rows = _format_texts(frame, escape_latex)
+    names, rows = _format_texts(frame, escape_latex, MINUS)
     columns = "".join("r" if numeric else "l" for numeric in _find_numeric(frame))
     ended = [f"{' & '.join(row)} \\\\" for row in rows]
     parts = [f"\\begin{{tabular}}{{{columns}}}", r"\toprule", f"{' & '.join(names)} \\\\", r"\midrule", *ended]
@@ -89,7 +94,8 @@ def escape_latex(text: str) -> str:
     >>> print(escape_latex("a_b 50 %"))
     a\\_b 50 \\%
     """
-    return re.sub(r"[\\&%$#_{}~^\[*]", lambda sign: LATEX_ESCAPES[sign.group()], text)
+    escaped = "".join(LATEX_ESCAPES.get(sign, sign) for sign in text)
+    return re.sub("-(?=-)", "-{}", escaped)  # two hyphens would become a dash
 
 
 TABLE_FORMATS: Mapping[str, tuple[str, Callable[[pd.DataFrame], str]]] = {
@@ -99,9 +105,15 @@ TABLE_FORMATS: Mapping[str, tuple[str, Callable[[pd.DataFrame], str]]] = {
 """Format -> the suffix of its files, and its writer."""
 
 
-def _format_texts(frame: pd.DataFrame, escape: Callable[[str], str]) -> tuple[list[str], list[list[str]]]:
+def _format_texts(
+    frame: pd.DataFrame, escape: Callable[[str], str], minus: str = "-"
+) -> tuple[list[str], list[list[str]]]:
+    """Return the headings and the rows; `minus` replaces the hyphen before a number."""
     names = [escape(format_cell(name)) for name in frame.columns]
-    columns = [[escape(text) for text in format_column(frame.iloc[:, i])] for i in range(frame.shape[1])]
+    columns = []
+    for i, numeric in enumerate(_find_numeric(frame)):
+        texts = format_column(frame.iloc[:, i])
+        columns.append([escape(re.sub("^-", minus, text) if numeric else text) for text in texts])
     return names, [list(row) for row in zip(*columns, strict=True)]
 
 

@@ -13,16 +13,19 @@ from rich.table import Table
 from rich.text import Text
 
 from shaketable.report import format_cell, format_column, is_numeric
+from shaketable.report.system_table import LETTERS, SYSTEM_HEADING, Cell, typeset
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shaketable.core.results import Result
+    from shaketable.core.results import Result, SystemTable
 
 MAX_ROWS = 40
 MAX_COLUMN_WIDTH = 36
 """The maximum width of a table column in characters; longer texts end in an ellipsis."""
 COLUMN_GAP = 3
+BEST_MARK = "◂"
+SUPERSCRIPTS = str.maketrans(LETTERS, "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ")
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,8 @@ class _TerminalColumn:
     title: Text
     cells: tuple[Text, ...]
     numeric: bool
+    is_padded: bool = False
+    """True if all cells have the same width, so that the column needs no alignment."""
 
     @property
     def width(self) -> int:
@@ -46,6 +51,8 @@ def show_result(console: Console, result: Result) -> None:
         for position, (name, frame) in enumerate(result.tables.items())
         if (name in result.brief if result.brief else position == 0 or len(frame) <= MAX_ROWS)
     ]
+    if result.system_table:
+        show_system_table(console, result.system_table)
     for name, frame in shown:
         show_table(console, name, frame)
     for note in result.notes:
@@ -59,20 +66,50 @@ def show_result(console: Console, result: Result) -> None:
 
 def show_table(console: Console, title: str, frame: pd.DataFrame, notes: Sequence[str] = ()) -> None:
     """Print a frame as one table, or as several below each other if it is wider than the screen."""
-    columns = [_build_column(frame.iloc[:MAX_ROWS, i]) for i in range(frame.shape[1])]
     console.print(Text(format_cell(title), style="bold"))
     if frame.empty:
         console.print(Text("  (no rows)", style="dim"))
     else:
-        for i, part in enumerate(_split_columns(columns, console.width)):
-            if i:
-                console.print()
-            console.print(_build_table(part, console.width))
+        _print_columns(console, [_build_column(frame.iloc[:MAX_ROWS, i]) for i in range(frame.shape[1])])
     if len(frame) > MAX_ROWS:
         console.print(Text(f"… and {len(frame) - MAX_ROWS} more rows in the files", style="dim"))
     for note in notes:
         console.print(Text(format_cell(note), style="dim"))
     console.print()
+
+
+def show_system_table(console: Console, table: SystemTable) -> None:
+    """Print systems by measures, with the best value in bold; in a file, where nothing is bold, an arrow marks it."""
+    shown = typeset(table, "" if console.is_terminal else BEST_MARK)
+    columns = [_TerminalColumn(Text(SYSTEM_HEADING), tuple(map(Text, shown.systems)), numeric=False)]
+    if shown.letters:
+        columns.insert(0, _TerminalColumn(Text(""), tuple(map(Text, shown.letters)), numeric=False))
+    for measure, cells in zip(shown.measures, shown.columns, strict=True):
+        texts = tuple(_build_system_cells(cells, console.is_terminal))
+        columns.append(_TerminalColumn(Text(measure), texts, numeric=True, is_padded=True))
+    _print_columns(console, columns)
+    console.print(Text(shown.caption, style="dim"))
+    console.print()
+
+
+def _build_system_cells(cells: Sequence[Cell], has_bold: bool) -> Iterator[Text]:
+    """Yield texts with aligned numbers, and superscripts to the right of them."""
+    marks = [
+        cell.letters.translate(SUPERSCRIPTS) + (f" {BEST_MARK}" if cell.is_best and not has_bold else "")
+        for cell in cells
+    ]
+    width, after = max(len(cell.text) for cell in cells), max(map(len, marks))
+    for cell, mark in zip(cells, marks, strict=True):
+        number = Text(cell.text.rjust(width), style="bold" if cell.is_best else "")
+        yield Text.assemble(number, mark.ljust(after))
+
+
+def _print_columns(console: Console, columns: Sequence[_TerminalColumn]) -> None:
+    """Print columns as one table, or as several below each other if they are wider than the screen."""
+    for i, part in enumerate(_split_columns(columns, console.width)):
+        if i:
+            console.print()
+        console.print(_build_table(part, console.width))
 
 
 def _build_column(values: pd.Series[Any]) -> _TerminalColumn:
@@ -107,7 +144,7 @@ def _build_table(columns: Sequence[_TerminalColumn], width: int) -> Table:
     for column in columns:
         table.add_column(
             column.title,
-            justify="right" if column.numeric else "left",
+            justify="right" if column.numeric and not column.is_padded else "left",
             vertical="bottom",
             width=column.width if fits else min(column.width, narrow),
         )

@@ -45,6 +45,7 @@ MIN_CAUGHT_PERCENT = 50.0
 """The share of attacked texts from which the advice names a detector."""
 Outcome: TypeAlias = Literal["passed", "failed", "inconclusive", ""]
 """The outcome of the gates; "" if there are none."""
+NO_VERDICT = "These tasks produce no verdict; see the tables."
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,8 @@ def build_verdict(
     findings = [finding for result in results for finding in result.findings]
     first = str(provenance.get("baseline", ""))
     tested = [name for name in _list_rankers(findings, provenance) if name != first]
-    cards = build_scorecards(findings, [*tested, *([first] if first else [])], first)
+    left_out = provenance.get("plan", {}).get("left out", {})
+    cards = build_scorecards(findings, [*tested, *([first] if first else [])], first, left_out)
     every = (
         *gate_results,
         *(one for name in tested for one in apply_default_gate(cards[name], accepted, today)),
@@ -127,14 +129,15 @@ def build_verdict(
         for name, card in cards.items()
     )
     has_cells = any(card.cells for card in cards.values())
-    outcome = _decide_outcome(every) if has_cells else ""
+    every = every if has_cells else tuple(gate_results)  # the default gate has nothing to judge
+    outcome = _decide_outcome(every)
     return Verdict(
         _compose_headline(ranker_verdicts, every, outcome),
         outcome,
         tuple(sort_facets({facet for card in cards.values() for facet in card.cells})),
         ranker_verdicts,
         tuple(_select_worst_findings(cards, first, results, provenance.get("queries") or {})),
-        every if has_cells else tuple(gate_results),
+        every,
         tuple(_list_untested(cards, provenance)) if has_cells else (),
         tuple(_list_cautions(results, provenance)),
         tuple(_list_small_tests(cards)),
@@ -200,7 +203,7 @@ def _compose_headline(
     """Return one or two sentences on the rankers that fail, warn, or cannot be decided."""
     tested = [one for one in ranker_verdicts if one.role == UNDER_TEST]
     if not any(one.facet_cells for one in ranker_verdicts):
-        return "These tasks produce no verdict; see the tables."
+        return "No facet was tested; the rules decide." if gate_results else NO_VERDICT
     if not tested:
         return next(one.sentence for one in ranker_verdicts)
     if len(tested) == 1:

@@ -31,6 +31,7 @@ UNREACHED_TOTAL = -math.inf  # the total of a document without a query term so f
 ROUNDING_MARGIN = 1 + 1e-9  # factor on upper bounds that exceeds the rounding error of sums
 TIE_TOLERANCE = 1e-6  # relative; more than the distance between two scores that are equal in float32
 OVERFLOW_COUNT = 255  # stands for a count that does not fit a byte
+MAX_SCANNED_TERMS = 32  # a text is read once for each term of a query; for longer queries all terms are counted at once
 WINDOW_DOCUMENTS = 4096  # documents per window; their totals fit the L1 cache
 
 
@@ -374,6 +375,20 @@ def search_best(
 
 
 @compile_kernel
+def count_query_terms(tokens: Array, terms: Array, places: Array) -> Array:
+    """Return how often each of the terms occurs; `places` is -1 for every term number, before and after."""
+    counts = np.zeros(len(terms), np.int64)
+    for i in range(len(terms)):
+        places[terms[i]] = i
+    for token in tokens:
+        if 0 <= token < len(places) and places[token] >= 0:
+            counts[places[token]] += 1
+    for i in range(len(terms)):
+        places[terms[i]] = -1
+    return counts
+
+
+@compile_kernel
 def score_pairs(
     tokens: Array,
     starts: Array,
@@ -384,14 +399,23 @@ def score_pairs(
     scores: Array,
 ) -> None:
     """Compute the score of each pair (query, text), with the same sums in the same order as `search_best`."""
+    has_long = len(queries.terms) > MAX_SCANNED_TERMS and np.diff(queries.starts).max() > MAX_SCANNED_TERMS
+    places, counts = np.full(queries.terms.max() + 1 if has_long else 0, -1), np.zeros(0, np.int64)
     for pair in range(len(scores)):
         query, start, end = owners[pair], starts[texts[pair]], starts[texts[pair] + 1]
+        first, last = queries.starts[query], queries.starts[query + 1]
         norm = curve.base + curve.slope * (end - start)
         total = 0.0 - queries.sizes[query] * math.log1p(curve.shrink * (end - start))
-        for i in range(queries.starts[query], queries.starts[query + 1]):
+        is_long = last - first > MAX_SCANNED_TERMS
+        if is_long:
+            counts = count_query_terms(tokens[start:end], queries.terms[first:last], places)
+        for i in range(first, last):
             tf = 0
-            for p in range(start, end):
-                tf += tokens[p] == queries.terms[i]
+            if is_long:
+                tf = counts[i - first]
+            else:
+                for p in range(start, end):
+                    tf += tokens[p] == queries.terms[i]
             if tf:
                 total += term_weight(curve.log, queries.weights[i], queries.scales[i] * tf, norm)
         scores[pair] = total

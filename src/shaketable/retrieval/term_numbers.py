@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from shaketable.core.documents import Doc
 from shaketable.nlp.analyzer import Analyzer
@@ -98,30 +97,55 @@ class TextCache:
 
     def _clear(self) -> None:
         self._rows: dict[tuple[str, str], int] = {}
-        self._tokens = bytearray()
-        self._ends = array("q", [0])
+        self._tokens = GrowingArray(np.int32)
+        self._starts = GrowingArray(np.int64)
+        self._starts.extend([0])
 
     def add_rows(self, docs: Sequence[Doc]) -> NDArray[np.int64]:
         """Return the row of each text; its terms are `tokens[starts[row] : starts[row + 1]]` until the next call."""
         contents = [(doc.title, doc.body) for doc in docs]
-        if self._ends[-1] > self._max_terms and not self._rows.keys() >= set(contents):
+        if self.starts[-1] > self._max_terms and not self._rows.keys() >= set(contents):
             self._clear()
         rows = self._rows
         fresh = {content: doc for content, doc in zip(contents, docs, strict=True) if content not in rows}
         for block in split_blocks(fresh.items(), BLOCK_TEXTS):
             tokens, sizes = self._numbering(doc.text for _, doc in block)
-            self._tokens += tokens.data
-            self._ends.frombytes((self._ends[-1] + np.cumsum(sizes)).tobytes())
+            self._tokens.extend(tokens)
+            self._starts.extend(self.starts[-1] + np.cumsum(sizes))
             rows.update((content, row) for row, (content, _) in enumerate(block, len(rows)))
         return np.fromiter(map(rows.__getitem__, contents), np.int64, len(contents))
 
     @property
     def tokens(self) -> NDArray[np.int32]:
-        return np.frombuffer(self._tokens, np.int32)
+        return self._tokens.values
 
     @property
     def starts(self) -> NDArray[np.int64]:
-        return np.frombuffer(self._ends, np.int64)
+        return self._starts.values
+
+
+class GrowingArray:
+    """An array that grows at its end; views of it stay valid, because a larger array replaces a full one."""
+
+    def __init__(self, dtype: type[np.generic]):
+        self._data: NDArray[Any] = np.empty(1024, dtype)
+        self._size = 0
+
+    def extend(self, values: ArrayLike) -> None:
+        """Append values."""
+        new = np.asarray(values, self._data.dtype)
+        size = self._size + len(new)
+        if size > len(self._data):
+            grown = np.empty(2 * size, self._data.dtype)
+            grown[: self._size] = self._data[: self._size]
+            self._data = grown
+        self._data[self._size : size] = new
+        self._size = size
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """A view of all values."""
+        return self._data[: self._size]
 
 
 def split_blocks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:

@@ -83,6 +83,12 @@ class Store:
         else:
             self._unwritten.update(rows)
 
+    def delete(self, keys: Sequence[bytes]) -> None:
+        """Delete entries; those of a database that cannot be written now remain."""
+        for key in keys:
+            self._unwritten.pop(key, None)
+        self._run(lambda db: _delete(db, sorted(keys)))
+
     def flush(self) -> int:
         """Try again to write the entries that are only in memory, and return how many remain there."""
         if self._unwritten:
@@ -213,9 +219,18 @@ class Store:
 
 
 def _write(db: sqlite3.Connection, rows: Sequence[tuple[bytes, bytes]]) -> bool:
+    return _execute_many(db, "INSERT OR REPLACE INTO kept VALUES (?, ?)", rows)
+
+
+def _delete(db: sqlite3.Connection, keys: Sequence[bytes]) -> bool:
+    return _execute_many(db, "DELETE FROM kept WHERE key = ?", [(key,) for key in keys])
+
+
+def _execute_many(db: sqlite3.Connection, statement: str, rows: Sequence[tuple[bytes, ...]]) -> bool:
+    """Execute a statement for all rows or for none."""
     db.execute("BEGIN IMMEDIATE")
     try:
-        db.executemany("INSERT OR REPLACE INTO kept VALUES (?, ?)", rows)
+        db.executemany(statement, rows)
         db.execute("COMMIT")
     except BaseException:
         if db.in_transaction:

@@ -11,7 +11,11 @@ from shaketable.core.protocols import Ranker, Retriever
 
 @dataclass(frozen=True)
 class RankerTraits:
-    """The optional attributes of a ranker, with a safe default for each (see `core.protocols.Ranker`)."""
+    """The optional attributes of a ranker, with a safe default for each (see `core.protocols.Ranker`).
+
+    `pointwise_unknown` is True if the ranker does not declare `pointwise`, which is then False until the engine finds
+    out (`ScoringEngine.get_traits`); `detected` is True if it found the ranker to be pointwise.
+    """
 
     name: str
     pointwise: bool
@@ -23,6 +27,10 @@ class RankerTraits:
     noise: float = 0.0
     noise_floor: float = 0.0
     uses_all_cores: bool = False
+    batch_chars: int = 0
+    pads_texts: bool = False
+    pointwise_unknown: bool = False
+    detected: bool = False
     resources: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
@@ -33,7 +41,8 @@ class RankerTraits:
         ):
             return cls(
                 name=name or str(getattr(ranker, "name", type(ranker).__name__)),
-                pointwise=getattr(ranker, "pointwise", False) is True,
+                pointwise=(said := getattr(ranker, "pointwise", None)) is True,
+                pointwise_unknown=said is None,
                 fingerprint=getattr(ranker, "fingerprint", None),
                 cached=getattr(ranker, "cached", True) is not False,
                 volatile=getattr(ranker, "volatile", False) is True,
@@ -42,5 +51,7 @@ class RankerTraits:
                 noise=float(getattr(ranker, "noise", 0.0)),
                 noise_floor=float(getattr(ranker, "noise_floor", 0.0)),
                 uses_all_cores=getattr(ranker, "uses_all_cores", False) is True,
+                batch_chars=int(getattr(ranker, "batch_chars", 0)),
+                pads_texts=getattr(ranker, "pads_texts", False) is True,
                 resources={n: float(getattr(ranker, n)) for n in ("num_cpus", "num_gpus") if hasattr(ranker, n)},
             )

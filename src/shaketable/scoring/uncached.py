@@ -14,12 +14,13 @@ from shaketable.core.protocols import Ranker
 class Uncached:
     """A wrapper of a ranker whose scores the engine neither looks up nor stores, and whose near ties stay separate.
 
-    The wrapper passes on the attributes that say how to call the ranker. Its `cached` is False, and it has no `noise`,
-    so near scores do not become ties.
+    The wrapper passes on the attributes that say how to call the ranker. Its `cached` is False, lists are always scored
+    whole, and it has no `noise`, so near scores do not become ties.
     """
 
     ranker: Ranker
     cached = False
+    pointwise = False
 
     @property
     def name(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import groupby
@@ -195,6 +195,22 @@ class SlateRequest:
 
 
 @dataclass(frozen=True)
+class RequestSeries:
+    """Requests for one call each, so that the batches of a ranker do not depend on the size of a chunk."""
+
+    requests: list[RankerRequest]
+
+    def run(self, ranker: Any, name: str) -> list[UnitResult]:
+        return [answer for request in self.requests for answer in request.run(ranker, name)]
+
+    def split(self) -> list[RankerRequest]:
+        return [part for request in self.requests for part in request.split()]
+
+    def count_units(self) -> int:
+        return sum(request.count_units() for request in self.requests)
+
+
+@dataclass(frozen=True)
 class QueryUnits:
     """The units of a retriever: query texts. A list that was found for a larger k serves a smaller one."""
 
@@ -273,3 +289,11 @@ def digest_texts(seed: bytes, *texts: str) -> bytes:
     parts = [text.encode("utf-8", "surrogatepass") for text in texts]
     sizes = ",".join([str(len(part)) for part in parts]).encode()
     return blake2b(b"\0".join([seed, sizes, *parts]), digest_size=16).digest()
+
+
+def list_units_without_keys(
+    unit_type: WorkUnit[Unit], wanted: Sequence[Any]
+) -> tuple[list[Unit], list[bytes], list[list[int]]]:
+    """Return the units without cache keys, and the index of each."""
+    units = [unit for one in wanted for unit in unit_type.list_units(one)]
+    return units, [], [[i] for i in range(len(units))]

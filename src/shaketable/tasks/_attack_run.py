@@ -43,6 +43,7 @@ from shaketable.core.results import Failure, Result
 from shaketable.datasets.adversarial_documents import read_adversarial_documents
 from shaketable.measures.attack_success import compute_losses
 from shaketable.measures.effectiveness import judged_share, score_tables
+from shaketable.measures.facets import ATTACK
 from shaketable.measures.paired_comparison import compare_paired, query_means
 from shaketable.measures.rank_distance import LMD, LSD, RLSD, Kendall, Overlap, TopChange
 from shaketable.measures.ranking_error import RankingError, ranking_error
@@ -60,6 +61,7 @@ from shaketable.tasks._attack_tables import (
     build_attack_figures,
     build_attack_tables,
     list_adversarial_documents,
+    shorten_recipes,
 )
 
 if TYPE_CHECKING:
@@ -248,8 +250,7 @@ class AttackRun:
         notes: list[str],
     ) -> Iterator[tuple[str, list[AttackResult | Failure]]]:
         """Yield the results of each recipe; failures name the ranker."""
-        drawn = self._draw_cases(experiment, name, target, goal, notes)
-        cases = [case for case, _ in drawn]
+        every = self._draw_cases(experiment, name, target, goal, notes)
 
         def attack(recipe: Any, some: Sequence[AttackCase], label: str) -> list[AttackOutcome | Failure]:
             outcomes = run_attacks(
@@ -263,7 +264,12 @@ class AttackRun:
             )
             return confirm_outcomes(target, some, outcomes)
 
-        for text in dict.fromkeys(self.recipes) if cases else ():
+        for text, short in shorten_recipes(self.recipes).items():
+            sample = experiment.sample_queries(ATTACK, short)
+            drawn = [one for one in every if all(listing.qid in sample for listing in one[0].lists)]
+            if not drawn:
+                continue
+            cases = [case for case, _ in drawn]
             recipe = RECIPES.build(text)
             outcomes = attack(recipe, cases, f"attacking {name} by {text}")
             control_ranks: dict[int, Ranks] = {}

@@ -110,7 +110,7 @@ def compare_with_baselines(groups: Mapping[str, Sequence[DefendedRanker]], seed:
                 about = {"defence": text, "measure": measure, "best baseline": best, "its value": change.before}
                 found = {"value": change.after, "change": change.change, "low": change.low, "high": change.high}
                 rows.append(about | found | {"queries": change.n, "p": change.p, "better": sign * change.change > 0})
-    return add_significance_stars(pd.DataFrame(rows))
+    return add_significance_stars(pd.DataFrame(rows), interval=("change", "low", "high"))
 
 
 def _is_baseline(text: str) -> bool:
@@ -163,9 +163,11 @@ def build_defence_figures(tables: Mapping[str, pd.DataFrame]) -> Iterator[Figure
                 y="y",
                 color="text",
                 caption="The documents of one query, by the inputs of the last layer (t-SNE). A line joins a "
-                "document and its attacked version; a star is a relevant document.",
+                "document and its attacked version; a star is a relevant document. The darker a clean document, the "
+                "higher its score.",
                 join="pair",
                 mark="relevant",
+                shade="score",
                 source="Liu et al. 2024, Fig. 2",
             )
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import nan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from shaketable.measures.domain_shift import Cells, compute_drops, mean_drop_int
 from shaketable.measures.effectiveness import Evaluator
 from shaketable.measures.facets import SHIFT
 from shaketable.measures.measure_names import parse_measure
-from shaketable.measures.paired_comparison import add_significance_stars
+from shaketable.measures.paired_comparison import CORRECTED_INTERVAL_NOTE, add_significance_stars
 from shaketable.measures.significance import MIN_QUERIES
 from shaketable.nlp.words import find_word_spans
 from shaketable.rankers import persistence
@@ -72,6 +72,20 @@ class TrainingSet:
                 left -= size
         return replace(self, train=tuple(qid for qid in self.train if qid in taken))
 
+    def limit_queries(self, train: int, valid: int, seed: int) -> TrainingSet:
+        """Return a copy with at most so many training and validation queries, drawn at random."""
+        learned = set(shuffle_queries(self.train, seed, "training queries")[:train])
+        held = set(shuffle_queries(self.valid, seed, "validation queries")[:valid])
+        return replace(
+            self,
+            train=tuple(qid for qid in self.train if qid in learned),
+            valid=tuple(qid for qid in self.valid if qid in held),
+        )
+
+
+TrainingParts: TypeAlias = tuple[tuple[TrainingSet, tuple[str, ...]], ...]
+"""Training sets, each with the queries that its model ranks."""
+
 
 @dataclass(frozen=True, eq=False)
 class ShiftCell:
@@ -83,7 +97,7 @@ class ShiftCell:
     train: str
     test: str
     collection: Collection
-    parts: tuple[tuple[TrainingSet, tuple[str, ...]], ...]
+    parts: TrainingParts
     group: str = ""
 
 
@@ -103,9 +117,7 @@ def hold_out_validation(name: str, collection: Collection, qids: Sequence[str], 
     return TrainingSet(name, collection, tuple(train), tuple(valid))
 
 
-def make_fold_trainings(
-    name: str, collection: Collection, qids: Sequence[str], k: int, seed: int
-) -> tuple[tuple[TrainingSet, tuple[str, ...]], ...]:
+def make_fold_trainings(name: str, collection: Collection, qids: Sequence[str], k: int, seed: int) -> TrainingParts:
     """Return the parts of a reference cell: the training set of each of k folds, and its held-out queries."""
     if len(qids) < k:
         raise NotApplicable(f"{name} has {len(qids)} judged queries, too few for {k} folds")
@@ -238,6 +250,22 @@ def _measure_queries(
     return {measure: dict(values[parsed]) for measure, parsed in wanted.items()}
 
 
+def build_per_query_table(measured: Mapping[str, Mapping[str, Cells]]) -> pd.DataFrame:
+    """Return the values of each query in each cell, a column for each measure, from measure -> ranker -> cells."""
+    import pandas as pd
+
+    measures, first = list(measured), next(iter(measured.values()))
+    return pd.DataFrame(
+        [
+            {"ranker": ranker, TRAINED_COLUMN: train, TESTED_COLUMN: test, "query": qid}
+            | {measure: measured[measure][ranker][train, test][qid] for measure in measures}
+            for ranker, cells in first.items()
+            for (train, test), values in cells.items()
+            for qid in values
+        ]
+    )
+
+
 def build_shift_tables(
     found: Mapping[str, Cells], cells: Sequence[ShiftCell], measure: str, seed: int
 ) -> dict[str, pd.DataFrame]:
@@ -254,7 +282,7 @@ def build_shift_tables(
     ]
     tables = {
         "mean drop": pd.DataFrame(_build_mean_rows(found, groups, seed)),
-        "drop": add_significance_stars(pd.DataFrame(rows)),
+        "drop": add_significance_stars(pd.DataFrame(rows), interval=(DROP_COLUMN, "low", "high")),
         "effectiveness": _build_matrix(found),
     }
     return tables | {
@@ -357,9 +385,10 @@ def build_shift_notes(
             "same queries. 'drop %' is the difference from it in per cent; it is negative if the shift hurts."
         ),
         (
-            "'low' and 'high' are the ends of the 95 % interval of the drop over queries. 'p' is by a paired t-test "
-            "over queries, corrected by Holm for all rows of the table, and a star marks p below 0.05. The mean "
-            "drops are not tested; read their intervals."
+            "'p' is by a paired t-test over queries, corrected by Holm for all rows of the table, and a star marks p "
+            "below 0.05. 'low' and 'high' are the ends of the 95 % interval of the drop over queries; beside a p, it "
+            f"is {CORRECTED_INTERVAL_NOTE}. The mean drops are not tested; read their intervals. The table 'per query' "
+            "has the values of all of them."
         ),
         "Each model was trained once, with one seed: the intervals do not include the variation between seeds.",
     ]

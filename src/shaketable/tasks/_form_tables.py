@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shaketable.core.results import Example, Finding
+from shaketable.core.documents import MAX_CHANGED_CHARS
+from shaketable.core.results import Example, Finding, excerpt_difference
 from shaketable.measures.facets import DOCUMENT_FORM, FALLS_OUT, JUMPS_IN, name_test
 from shaketable.measures.rates import Rate, measure_rate
 from shaketable.transforms.document_form import FORM_CHANGES, FormChange
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 TOP_RANKS = 10
 EXCERPT_CHARACTERS = 400
-CHARACTERS_BEFORE_CHANGE = 80
 UNCHANGED_DOCUMENT = "the unchanged document"
 
 
@@ -40,12 +40,16 @@ class FormOutcome:
 
 @dataclass(frozen=True)
 class RankerOutcomes:
-    """The outcomes of one ranker over its lists, and the number of pairs that it had to score."""
+    """The outcomes of one ranker over its lists, and the number of pairs that it had to score.
+
+    `long_documents` is the number of documents that are too long to change.
+    """
 
     ranker: str
     outcomes: tuple[FormOutcome, ...]
     lists: int
     pairs: int
+    long_documents: int = 0
 
     def select(self, test: str, is_upper: bool) -> list[FormOutcome]:
         """Return the outcomes of one test for the document of the first ranks, or for the one from below."""
@@ -137,7 +141,7 @@ def select_form_examples(found: Sequence[RankerOutcomes]) -> Iterator[Example]:
         moved.sort(key=lambda case: (-abs(case.rank_after - case.rank_before), case.test, case.qid))
         largest = {(case.test, case.is_upper): case for case in reversed(moved)}
         for case in (case for case in moved if largest[case.test, case.is_upper] is case):
-            before, after = excerpt_difference(case.before, case.after)
+            before, after = excerpt_difference(case.before, case.after, EXCERPT_CHARACTERS)
             yield Example(
                 one.ranker,
                 case.qid,
@@ -148,25 +152,6 @@ def select_form_examples(found: Sequence[RankerOutcomes]) -> Iterator[Example]:
                 rank_before=case.rank_before,
                 rank_after=case.rank_after,
             )
-
-
-def excerpt_difference(before: str, after: str) -> tuple[str, str]:
-    """Return excerpts of two texts that start a little before their first difference; short texts stay whole.
-
-    >>> [len(text) for text in excerpt_difference("a" * 1000 + "b", "a" * 1000 + "c")]
-    [82, 82]
-    """
-    if max(len(before), len(after)) <= EXCERPT_CHARACTERS:
-        return before, after
-    pairs = enumerate(zip(before, after, strict=False))
-    first = next((i for i, (old, new) in pairs if old != new), min(len(before), len(after)))
-    start = max(0, first - CHARACTERS_BEFORE_CHANGE)
-    return _cut(before, start), _cut(after, start)
-
-
-def _cut(text: str, start: int) -> str:
-    end = start + EXCERPT_CHARACTERS
-    return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
 
 
 def build_form_notes(found: Sequence[RankerOutcomes]) -> Iterator[str]:
@@ -183,3 +168,5 @@ def build_form_notes(found: Sequence[RankerOutcomes]) -> Iterator[str]:
         + ", ".join(f"{one.pairs:,} query-document pairs for {one.ranker} ({one.lists} lists)" for one in found)
         + "."
     )
+    if long := max(one.long_documents for one in found):
+        yield f"Documents of more than {MAX_CHANGED_CHARS:,} characters are not changed; the lists have {long} of them."

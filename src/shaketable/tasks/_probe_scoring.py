@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shaketable.core.documents import Doc, Slate
+from shaketable.core.documents import Collection, Doc, Slate
+from shaketable.core.registries import RANKERS
+from shaketable.datasets.corpus import MemoryCorpus
 from shaketable.measures.preference import (
     typical_gap,
 )
 from shaketable.probes.batch import PairTable, ProbeBatch
-from shaketable.scoring.traits import RankerTraits
+from shaketable.training.plan import DEFAULT_FIRST_STAGE
 
 if TYPE_CHECKING:
     from shaketable.experiment import Experiment
@@ -22,31 +24,48 @@ if TYPE_CHECKING:
 Differences = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class DeltaThreshold:
-    """The queries for measuring deltas: those of another split, if the collection has one."""
+MIN_PAIR_LISTS = 10
+"""The fewest lists of pair texts from which delta is measured; the lists of the collection replace fewer."""
+PAIR_LIST_DEPTH = 100
+"""The longest list of pair texts."""
 
-    experiment: Experiment
-    qids: tuple[str, ...]
+
+class DeltaThreshold(NamedTuple):
+    """A threshold of score differences, and the lists that it was measured on."""
+
+    delta: float
     description: str
 
-    def measure_delta(self, ranker: str) -> float:
-        """Return the typical score difference between neighbours in the lists of a ranker."""
-        texts = {qid: self.experiment.texts[qid] for qid in self.qids}
-        lists = self.experiment.rerank(ranker, texts, self.experiment.candidates)
-        return typical_gap(list(scores.values()) for scores in lists.values())
+
+def measure_delta(experiment: Experiment, ranker: str, max_queries: int = 0) -> DeltaThreshold:
+    """Return the typical score difference between neighbours in the lists of a ranker for the tested queries.
+
+    `max_queries` limits the number of queries, from the first; 0 means all of them.
+    """
+    texts = dict(islice(experiment.texts.items(), max_queries or None))
+    lists = experiment.rerank(ranker, texts, experiment.candidates)
+    every, some = len(experiment.texts), len(texts)
+    which = f"all {every:,} tested queries" if some == every else f"{some:,} of the {every:,} tested queries"
+    gap = typical_gap(list(scores.values()) for scores in lists.values())
+    return DeltaThreshold(gap, f"on {which} of {experiment.collection.name}")
 
 
-def build_delta_threshold(experiment: Experiment, max_queries: int) -> DeltaThreshold:
-    """Return the queries to measure delta on."""
-    for split in ("validation", "dev", "train"):
-        known = experiment.collection.splits.get(split, ())
-        if experiment.split and split != experiment.split and not set(known) & set(experiment.queries) and known:
-            other = replace(experiment.with_collection(experiment.collection, split), limit=max_queries)
-            description = f"on {len(other.queries)} queries of the split {split}, which are not tested"
-            return DeltaThreshold(other, tuple(other.queries), description)
-    some = tuple(experiment.queries)[:max_queries]
-    return DeltaThreshold(experiment, some, f"on {len(some)} of the tested queries, because there are no others")
+def measure_pairs_delta(experiment: Experiment, ranker: str, batch: ProbeBatch) -> DeltaThreshold | None:
+    """Return the typical score difference in lists of the texts of pairs; None if there are too few lists.
+
+    The list of a query has the texts of all pairs that BM25 finds for it.
+    """
+    pairs = [batch.pair_table.pairs[number] for number in np.union1d(batch.first, batch.second).tolist()]
+    texts, queries = list(dict.fromkeys(doc for _, doc in pairs)), list(dict.fromkeys(query for query, _ in pairs))
+    corpus = MemoryCorpus({str(number): doc for number, doc in enumerate(texts)})
+    finder = RANKERS.build(DEFAULT_FIRST_STAGE).open(Collection("texts of pairs", corpus, {}))
+    found = zip(queries, finder.search(queries, PAIR_LIST_DEPTH), strict=True)
+    slates = [Slate(query, tuple(corpus[docno] for docno in docnos)) for query, docnos in found if len(docnos) > 1]
+    if len(slates) < MIN_PAIR_LISTS:
+        return None
+    answers = experiment.engine.score(experiment.get_ranker(ranker), slates, ranker, experiment.get_remote_spec(ranker))
+    gap = typical_gap(answer for answer in answers if answer is not None)
+    return DeltaThreshold(gap, f"on {len(slates):,} queries of your pairs, over the texts of the pairs")
 
 
 def score_differences(
@@ -58,7 +77,7 @@ def score_differences(
     the changed text instead of the original. If the original is not a candidate, it scores the two texts alone, in
     both orders.
     """
-    if RankerTraits.from_ranker(experiment.get_ranker(ranker), ranker).pointwise:
+    if experiment.get_traits(ranker).pointwise:
         scores = score_pair_table(experiment, ranker, units)
         return {key: scores[one.first] - scores[one.second] for key, one in drawn.items()}
     return _score_in_lists(experiment, ranker, drawn)

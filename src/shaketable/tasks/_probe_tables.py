@@ -191,11 +191,13 @@ def _measure_both_directions(drawn: ProbeBatch, d: Differences, probe: Probe) ->
 
 
 def _check_expectations(ranker: str, probe: Probe, d: Differences, delta: float) -> list[dict[str, Any]]:
-    """Return the expectation of each user pair, and whether the ranker meets it."""
+    """Return the texts and the expectation of each user pair, and whether the ranker meets it."""
     rows = []
     for one, difference in zip(getattr(probe, "expectations", tuple)(), d.tolist(), strict=False):
         passed = abs(difference) <= delta if one.expect == "same" else difference > delta
-        about = {"id": one.id, "query": one.contrast.query, "expect": one.expect, "ranker": ranker}
+        texts = [one.contrast.first.text, one.contrast.second.text]
+        a, b = texts[::-1] if one.expect == "b" else texts
+        about = {"id": one.id, "query": one.contrast.query, "a": a, "b": b, "expect": one.expect, "ranker": ranker}
         rows.append(about | {"difference": difference, "delta": delta, "passed": bool(passed)})
     return rows
 
@@ -264,7 +266,7 @@ def measure_fooled(
     degrading: Sequence[str],
     drawn: Mapping[str, ProbeBatch],
     differences: Mapping[str, Differences],
-    delta: float,
+    deltas: Mapping[str, float],
 ) -> Iterator[Finding]:
     """Yield, for each probe, the percentage of pairs in which the ranker prefers the degraded text.
 
@@ -274,7 +276,7 @@ def measure_fooled(
         d, batch = differences[key], drawn[key]
         known = ~np.isnan(d)
         counts = np.bincount(batch.query_indices[known], minlength=len(batch.qids)).tolist()
-        preferred = np.bincount(batch.query_indices[known], d[known] > delta, len(batch.qids)).tolist()
+        preferred = np.bincount(batch.query_indices[known], d[known] > deltas[key], len(batch.qids)).tolist()
         cases = {qid: n for qid, n in zip(batch.qids, counts, strict=True) if n}
         values = {qid: 100 * won / n for qid, n, won in zip(batch.qids, counts, preferred, strict=True) if n}
         if values:

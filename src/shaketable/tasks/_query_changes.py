@@ -6,7 +6,7 @@ candidates are those of the original query, and only the ranker sees the changed
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from shaketable.core.documents import Qrels, Run, rank_docnos
 from shaketable.core.errors import BadInput
+from shaketable.core.protocols import Retriever
 from shaketable.core.results import Example, Finding
 from shaketable.measures.effectiveness import Evaluator
 from shaketable.measures.measure_names import parse_measure
@@ -59,9 +60,12 @@ def list_settings(experiment: Experiment) -> tuple[str, ...]:
 
 
 def rank_changed_queries(
-    experiment: Experiment, ranker: str, changed_queries: Sequence[ChangedQuery], setting: str
+    experiment: Experiment, ranker: str, changed_queries: Sequence[ChangedQuery], setting: str, shortlist: int = 0
 ) -> Run:
-    """Return the list of each changed query, keyed by its index; each distinct text of a query is ranked once."""
+    """Return the list of each changed query, keyed by its index; each distinct text of a query is ranked once.
+
+    With a `shortlist`, a re-ranker ranks only so many documents: the first of its list of the original query.
+    """
     first: dict[ChangedQuery, int] = {}
     for changed_query in changed_queries:
         first.setdefault(changed_query, len(first))
@@ -69,9 +73,23 @@ def rank_changed_queries(
     if setting == PIPELINE:
         lists = experiment.run_pipeline(ranker, texts)
     else:
-        candidates = {str(i): experiment.candidates.get(changed_query.qid, {}) for changed_query, i in first.items()}
+        known = _cut_candidates(experiment, ranker, {one.qid for one in first}, shortlist)
+        candidates = {str(i): known.get(changed_query.qid, {}) for changed_query, i in first.items()}
         lists = experiment.rerank(ranker, texts, candidates)
     return {str(i): lists.get(str(first[changed_query]), {}) for i, changed_query in enumerate(changed_queries)}
+
+
+def _cut_candidates(experiment: Experiment, ranker: str, qids: Iterable[str], shortlist: int) -> Run:
+    """Return the candidates of queries, with the scores of the first stage; all, or the first of the ranker's list."""
+    listed = {qid: experiment.candidates[qid] for qid in qids if qid in experiment.candidates}
+    if not shortlist or isinstance(experiment.get_ranker(ranker), Retriever):
+        return listed
+    own = experiment.get_run(ranker)
+    return {
+        qid: {docno: scores[docno] for docno in rank_docnos(own[qid])[:shortlist]}
+        for qid, scores in listed.items()
+        if qid in own
+    }
 
 
 def measure_changed_queries(
@@ -174,7 +192,12 @@ def compute_query_drops(
 
 
 def run_changed_queries(
-    experiment: Experiment, ranker: str, changed_queries: Sequence[ChangedQuery], measure: str, setting: str
+    experiment: Experiment,
+    ranker: str,
+    changed_queries: Sequence[ChangedQuery],
+    measure: str,
+    setting: str,
+    shortlist: int = 0,
 ) -> ChangedQueryRun:
     """Rank each changed query and its original, and measure both if there are judgements."""
     plain = [
@@ -182,8 +205,8 @@ def run_changed_queries(
         for changed_query in changed_queries
     ]
     old, new = (
-        rank_changed_queries(experiment, ranker, plain, setting),
-        rank_changed_queries(experiment, ranker, changed_queries, setting),
+        rank_changed_queries(experiment, ranker, plain, setting, shortlist),
+        rank_changed_queries(experiment, ranker, changed_queries, setting, shortlist),
     )
     if not experiment.qrels:
         return ChangedQueryRun(changed_queries, old, new, None, None)
@@ -240,10 +263,14 @@ def build_stability_findings(
 
 
 def make_original_queries(experiment: Experiment, variations: Sequence[Variation]) -> list[ChangedQuery]:
-    """Return the original queries, normalised like their variations (usually in lower case)."""
+    """Return the original queries, normalised like their variations (usually in lower case).
+
+    If tests use samples of the queries, only the queries with variations are returned.
+    """
     texts = {v.qid: v.original for v in variations}
     lower = all(text == text.lower() for text in texts.values())
-    return [ChangedQuery(qid, texts.get(qid) or normalise_query(text, lower)) for qid, text in experiment.texts.items()]
+    wanted = experiment.texts if experiment.sizes.is_complete else {qid: experiment.texts[qid] for qid in texts}
+    return [ChangedQuery(qid, texts.get(qid) or normalise_query(text, lower)) for qid, text in wanted.items()]
 
 
 def get_variations(

@@ -35,6 +35,8 @@ class ListRepresentations:
     vectors_after: Vectors
     """[changed documents, d]"""
     relevant: frozenset[str] = frozenset()
+    scores: tuple[float, ...] = ()
+    """The scores of the documents before the attack; empty if they are unknown."""
 
 
 def represent_lists(
@@ -59,7 +61,8 @@ def represent_lists(
         before, after = np.split(found.astype(np.float64), [len(pool.docs)])
         changed = tuple(pool.index_by_docno[one.docno] for one in some)
         relevant = frozenset(docno for docno, grade in experiment.qrels.get(qid, {}).items() if grade > 0)
-        yield ListRepresentations(pool.query, pool.docnos, before, changed, after, relevant)
+        scores = tuple(map(float, pool.scores))
+        yield ListRepresentations(pool.query, pool.docnos, before, changed, after, relevant, scores)
 
 
 def displacement(lists: Iterable[ListRepresentations]) -> float:
@@ -84,7 +87,7 @@ def displacement(lists: Iterable[ListRepresentations]) -> float:
 
 
 def build_representation_map(representations: ListRepresentations) -> pd.DataFrame:
-    """Return t-SNE coordinates of the documents of a list and of its changed texts."""
+    """Return t-SNE coordinates of the documents of a list, with their scores, and of its changed texts."""
     import pandas as pd
 
     text_roles = [
@@ -93,12 +96,14 @@ def build_representation_map(representations: ListRepresentations) -> pd.DataFra
     ]
     moved = [representations.docnos[number] for number in representations.changed_indices]
     documents = [*representations.docnos, *moved]
+    scores = representations.scores or (nan,) * len(representations.docnos)
     return pd.DataFrame(
         {
             "query": representations.query,
             "document": documents,
             "text": [*text_roles, *["attacked"] * len(moved)],
             "relevant": ["★" if docno in representations.relevant else "" for docno in documents],
+            "score": [*scores, *(nan for _ in moved)],
             "pair": [docno if docno in moved else None for docno in documents],
             **dict(
                 zip(

@@ -18,7 +18,8 @@ DIFFICULTY_QUARTERS = ("hardest quarter", "second quarter", "third quarter", "ea
 SLICES_NOTE = (
     "The table 'by slice' divides the queries into parts: by their length, by their query type, by how common their "
     "rarest word is, and by how hard they are for another ranker. 'other queries' is the mean over all queries outside "
-    "the part, and 'p (Holm)' is the probability that chance alone makes such a difference, corrected for all parts."
+    "the part, and 'p (Holm)' is the probability that chance alone makes such a difference, corrected for all parts. "
+    "'low' and 'high' are the ends of the 95 % interval of the part's mean."
 )
 
 

@@ -41,7 +41,10 @@ FACETS_BY_CATEGORY = {category: TYPOS if category == MISSPELLING else WORDING fo
 
 @dataclass
 class VariationRows:
-    """The rows of the tables of query variations, and the contribution of each query by category and ranker."""
+    """The rows of the tables of query variations, and the contribution of each query by category and ranker.
+
+    `shown_settings` has the setting of each ranker in tables that show one setting: the first in which it runs.
+    """
 
     summary: list[dict[str, Any]] = field(default_factory=list)
     stability: list[dict[str, Any]] = field(default_factory=list)
@@ -52,11 +55,16 @@ class VariationRows:
     overlaps: dict[tuple[str, str], Mapping[str, float]] = field(default_factory=dict)
     method_findings: list[Finding] = field(default_factory=list)
     method_examples: list[Example] = field(default_factory=list)
+    shown_settings: dict[str, str] = field(default_factory=dict)
+
+    def select_shown(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows of each ranker in its shown setting."""
+        return table[table["setting"] == table["ranker"].map(self.shown_settings)]
 
     def add_run(
         self, experiment: Experiment, name: str, variations: Sequence[Variation], changed_run: ChangedQueryRun
     ) -> None:
-        """Add the rows of one ranker in the first setting."""
+        """Add the rows of one ranker in its shown setting."""
         self.stability += build_category_stability(experiment, name, variations, changed_run)
         self.changes[name] = compute_change(changed_run)
         for category, indices in group_by_category(variations).items():
@@ -83,6 +91,18 @@ class VariationRows:
             example = find_largest_loss(name, method, changed_run, valid)
             self.method_findings += [finding] if finding else []
             self.method_examples += [example] if example else []
+
+
+def sample_method_queries(experiment: Experiment, category: str, method: str) -> dict[str, str]:
+    """Return the queries that a method may vary, by query id."""
+    return experiment.sample_queries(FACETS_BY_CATEGORY.get(category, ""), method)
+
+
+def sample_variations(experiment: Experiment, variations: Sequence[Variation]) -> list[Variation]:
+    """Return the variations of the queries that their methods may vary."""
+    methods = {(v.category, v.method) for v in variations}
+    samples = {key: sample_method_queries(experiment, *key) for key in methods}
+    return [v for v in variations if v.qid in samples[v.category, v.method]]
 
 
 def group_variations(variations: Sequence[Variation]) -> dict[tuple[str, str], list[int]]:
@@ -135,6 +155,10 @@ def select_variation_examples(
     return [changed_run.make_example(ranker, i, f"{variations[i].category}: {variations[i].method}") for i in indices]
 
 
+CHANGE_INTERVAL = ("change", "low", "high")
+"""The columns of a change and of its interval in `build_comparison_row`."""
+
+
 def build_comparison_row(compared: Comparison) -> dict[str, Any]:
     return {
         "before": compared.before,
@@ -149,7 +173,8 @@ def build_comparison_row(compared: Comparison) -> dict[str, Any]:
 
 def mark_significance(frame: pd.DataFrame) -> pd.DataFrame:
     """Correct p and add stars, separately for each convention."""
-    for column in ("p", "p (valid)", "p (replaced)"):
+    frame = add_significance_stars(frame, "p", interval=CHANGE_INTERVAL)
+    for column in ("p (valid)", "p (replaced)"):
         frame = add_significance_stars(frame, column)
     return frame
 
@@ -228,7 +253,10 @@ def _get_family(experiment: Experiment, name: str) -> str:
     return str(getattr(experiment.get_ranker(name), "family", "other"))
 
 
-def build_variation_figures(setting: str, change: str) -> tuple[Figure, ...]:
+def build_variation_figures(shown_settings: Mapping[str, str], change: str) -> tuple[Figure, ...]:
+    different = len(set(shown_settings.values())) > 1
+    pairs = (f"{setting} for {ranker}" for ranker, setting in shown_settings.items())
+    setting = ", ".join(pairs) if different else next(iter(shown_settings.values()), "")
     return (
         Figure(
             "distribution",

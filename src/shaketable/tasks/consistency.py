@@ -13,6 +13,7 @@ from shaketable.core.documents import Scores, Slate, rank_docnos
 from shaketable.core.errors import NotApplicable, check_parameter
 from shaketable.core.results import Result
 from shaketable.core.seeding import make_item_rng
+from shaketable.measures.facets import INPUT_ORDER, REPEATABILITY
 from shaketable.measures.input_order import mean_kendall_distance, position_sums
 from shaketable.measures.rank_distance import Kendall
 from shaketable.scoring.traits import RankerTraits
@@ -33,8 +34,6 @@ from shaketable.tasks._consistency_tables import (
 if TYPE_CHECKING:
     from shaketable.experiment import Experiment
 
-LIST_LENGTH = 30
-"""Candidates per list: at the same cost, more lists are more informative than longer lists."""
 POINTWISE_TOLERANCE = 1e-4
 """The relative difference of scores up to which a ranker counts as pointwise: rounding depends on the batch size."""
 
@@ -53,12 +52,15 @@ class Consistency:
 
     queries   number of lists that are asked for again, drawn at random; 0 is all of them
     shuffles  number of shuffled input orders, besides the order of the first stage and its reverse
+    length    number of candidates in each list, the first of the query: at the same cost, more lists are more
+              informative than longer lists
 
-    Each list has the first 30 candidates of a query. The ranker always gets the whole list, even if it is pointwise.
+    The ranker always gets the whole list, even if it is pointwise.
     """
 
     queries: int = 40
     shuffles: int = 2
+    length: int = 30
 
     needs_judgements: ClassVar[bool] = False
     needs_scoring: ClassVar[bool] = True
@@ -66,6 +68,7 @@ class Consistency:
     def __post_init__(self) -> None:
         check_parameter("consistency", self.queries >= 0, "queries", "0 or more", self.queries)
         check_parameter("consistency", 0 <= self.shuffles <= 100, "shuffles", "from 0 to 100", self.shuffles)
+        check_parameter("consistency", self.length >= 2, "length", "2 or more", self.length)
 
     def run(self, experiment: Experiment) -> Result:
         asked = self._draw_lists(experiment)
@@ -76,7 +79,7 @@ class Consistency:
             "consistency",
             "Does a ranker give the same answer to the same question?",
             {"consistency": build_consistency_table(found), "per query": build_list_table(found)},
-            notes=tuple(build_consistency_notes(found, self.shuffles, LIST_LENGTH)),
+            notes=tuple(build_consistency_notes(found, self.shuffles, self.length)),
             findings=tuple(build_consistency_findings(found)),
             examples=tuple(select_consistency_examples(found, experiment.texts, experiment.get_documents)),
             brief=("consistency",),
@@ -84,12 +87,13 @@ class Consistency:
 
     def _draw_lists(self, experiment: Experiment) -> list[_AskedList]:
         """Draw the lists; a larger number of lists contains the smaller ones."""
-        listed = [qid for qid in experiment.queries if len(experiment.candidates.get(qid, ())) > 1]
+        sample = experiment.sample_queries(REPEATABILITY) | experiment.sample_queries(INPUT_ORDER)
+        listed = [qid for qid in sample if len(experiment.candidates.get(qid, ())) > 1]
         listed.sort(key=lambda qid: make_item_rng(experiment.seed, "asked again", qid).random_bits())
         return [self._make_orders(experiment, qid) for qid in listed[: self.queries or None]]
 
     def _make_orders(self, experiment: Experiment, qid: str) -> _AskedList:
-        own = rank_docnos(experiment.candidates[qid])[:LIST_LENGTH]
+        own = rank_docnos(experiment.candidates[qid])[: self.length]
         shuffled = [
             make_item_rng(experiment.seed, "input order", qid, k).permutation(own) for k in range(self.shuffles)
         ]
@@ -101,7 +105,7 @@ def _ask_ranker(experiment: Experiment, name: str, asked: Sequence[_AskedList]) 
 
     A ranker that declares itself pointwise also scores the first ten documents alone, as the engine may ask it to.
     """
-    traits = RankerTraits.from_ranker(experiment.get_ranker(name), name)
+    traits = experiment.get_traits(name)
     heads = [one.orders[0][:TOP_RANKS] for one in asked] if traits.pointwise else []
     firsts = [(one.qid, one.orders[0]) for one in asked]
     others = [(one.qid, order) for one in asked for order in one.orders[1:]]
@@ -115,6 +119,8 @@ def _ask_ranker(experiment: Experiment, name: str, asked: Sequence[_AskedList]) 
         for one, given, head in zip(asked, answers, alone, strict=True)
         if all(scores is not None for scores in given)
     ]
+    if traits.detected and (dependent := [one for one in lists if one.depends_on_list]):
+        experiment.engine.refute_pointwise(experiment.get_ranker(name), name, experiment.texts[dependent[0].qid])
     return RankerAnswers(
         name,
         tuple(lists),

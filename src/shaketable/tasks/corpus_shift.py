@@ -34,8 +34,10 @@ from shaketable.tasks._domain_shift import (
     TRAINED_COLUMN,
     WU_2022,
     ShiftCell,
+    TrainingParts,
     TrainingSet,
     build_learners,
+    build_per_query_table,
     build_shift_figures,
     build_shift_findings,
     build_shift_notes,
@@ -65,8 +67,6 @@ MAX_INSPECTED_DOCUMENTS = 2000
 MIN_FIELD_SHARE = 0.5
 """The share of documents that must have a title or a url for the corpus to have that field."""
 
-TrainingParts = tuple[tuple[TrainingSet, tuple[str, ...]], ...]
-
 
 @dataclass(frozen=True)
 class CorpusShift:
@@ -77,7 +77,7 @@ class CorpusShift:
     measure     the effectiveness measure
     folds       number of cross-validation folds for the queries of the training corpus
     pairs       relevant query-document pairs that each model learns from; None is the largest number that all corpora
-                have, 0 is all pairs
+                have, 0 is all pairs. Unless it is 0, all models are validated on the same number of queries.
 
     The rankers of the audit are measured on each corpus without training (zero-shot).
 
@@ -138,7 +138,7 @@ class CorpusShift:
         )
         found = measured[self.measure]
         dropped = build_shift_tables(found, cells, self.measure, experiment.seed)
-        zero_shot = self._measure_zero_shot(experiment, corpora, qids)
+        zero_shot, zero_shot_values = self._measure_zero_shot(experiment, corpora, qids)
         tables = {
             "collections": _build_statistics(corpora, qids, own, whole, parts),
             **dropped,
@@ -148,6 +148,7 @@ class CorpusShift:
         } | {
             f"{DROP_TABLE_PREFIX}{name}": _build_drop_table(measured[name], experiment.seed) for name in PAPER_MEASURES
         }
+        tables |= {"per query": build_per_query_table(measured), "zero-shot per query": zero_shot_values}
         tables = {name: table for name, table in tables.items() if len(table)}
         brief = ("collections", "mean drop", "effectiveness", "corpora", "zero-shot")
         return Result(
@@ -186,7 +187,10 @@ class CorpusShift:
     def _build_training_sets(
         self, experiment: Experiment, corpora: Mapping[str, Collection], qids: Mapping[str, Sequence[str]]
     ) -> tuple[dict[str, TrainingParts], dict[str, TrainingSet]]:
-        """Return the training sets of each corpus: one for each fold and one for other corpora, all of one size."""
+        """Return the training sets of each corpus: one for each fold and one for other corpora.
+
+        All of them have about the same number of relevant pairs and the same number of validation queries.
+        """
         seed = experiment.seed
         own = {
             name: make_fold_trainings(name, corpus, qids[name], self.folds, seed) for name, corpus in corpora.items()
@@ -201,8 +205,14 @@ class CorpusShift:
             raise BadInput(
                 f"corpus_shift: {least} has {sizes[least]} relevant pairs for training in a fold, fewer than {size}"
             )
-        cut = {name: tuple((one.limit_pairs(size, seed), part) for one, part in parts) for name, parts in own.items()}
-        short = {name: training.limit_pairs(size, seed) for name, training in whole.items()}
+        every = [*whole.values(), *(training for parts in own.values() for training, _ in parts)]
+        held = min(len(training.valid) for training in every)
+
+        def shorten(training: TrainingSet) -> TrainingSet:
+            return training.limit_pairs(size, seed).limit_queries(len(training.train), held, seed)
+
+        cut = {name: tuple((shorten(one), part) for one, part in parts) for name, parts in own.items()}
+        short = {name: shorten(training) for name, training in whole.items()}
         for name, training in (
             (t.name, t) for t in (*short.values(), *(t for parts in cut.values() for t, _ in parts))
         ):
@@ -214,11 +224,14 @@ class CorpusShift:
 
     def _measure_zero_shot(
         self, experiment: Experiment, corpora: Mapping[str, Collection], qids: Mapping[str, Sequence[str]]
-    ) -> pd.DataFrame:
-        """Measure the rankers of the experiment on each corpus, without training; run files are left out."""
+    ) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Measure the rankers of the experiment on each corpus, without training: means, and values of each query.
+
+        Run files are left out.
+        """
         import pandas as pd
 
-        rows = []
+        rows, per_query = [], []
         models = {name: experiment.models[name] for name in experiment.scoring_rankers}
         for name, corpus in corpora.items() if models else ():
             asked = {qid: corpus.queries[qid] for qid in qids[name]}
@@ -230,7 +243,11 @@ class CorpusShift:
                     {"ranker": ranker, TESTED_COLUMN: name, self.measure: float(values.mean())}
                     | {"low": float(low), "high": float(high), "queries": len(values)}
                 )
-        return pd.DataFrame(rows)
+                per_query += [
+                    {"ranker": ranker, TESTED_COLUMN: name, "query": qid, self.measure: value}
+                    for qid, value in zip(scored.topics, values.tolist(), strict=True)
+                ]
+        return pd.DataFrame(rows), pd.DataFrame(per_query)
 
     def _build_notes(
         self,
@@ -247,6 +264,8 @@ class CorpusShift:
             [training.relevant_pairs for training in trainings],
             [len(training.train) for training in trainings],
         )
+        held = sorted({len(training.valid) for training in trainings})
+        validated = f"{held[0]}" if len(held) == 1 else f"{held[0]} to {held[-1]}"
         volume = "all that there are" if self.pairs == 0 else "about the same number for all models, in whole queries"
         notes = [
             (
@@ -255,7 +274,7 @@ class CorpusShift:
             ),
             (
                 f"Each model learned from {min(sizes)} to {max(sizes)} relevant pairs of a query and a document "
-                f"({volume}), of {min(counts)} to {max(counts)} queries."
+                f"({volume}), of {min(counts)} to {max(counts)} queries, and was validated on {validated} queries."
             ),
         ]
         if featured := list_feature_learners(learners):
@@ -325,6 +344,7 @@ def _build_statistics(
             | {"test queries": len(qids[name])}
             | describe_queries(corpus, qids[name])
             | {"training queries": len(whole[name].train), "training pairs": whole[name].relevant_pairs}
+            | {"validation queries": len(whole[name].valid)}
             | {"pairs in folds": float(np.mean([training.relevant_pairs for training, _ in own[name]]))}
             | {"parts": ", ".join(parts[name])}
         )

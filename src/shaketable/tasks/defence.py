@@ -30,7 +30,7 @@ from shaketable.defences.training import plan_defended_training
 from shaketable.executors.base import Job
 from shaketable.measures.certificates import CERTIFICATE_CONDITIONS, conditional_success_rates, find_certified_queries
 from shaketable.measures.effectiveness import score_tables
-from shaketable.measures.paired_comparison import query_means
+from shaketable.measures.paired_comparison import CORRECTED_INTERVAL_NOTE, query_means
 from shaketable.measures.rank_distance import LSD
 from shaketable.measures.significance import MIN_QUERIES
 from shaketable.rankers.saved import SavedModel
@@ -281,7 +281,8 @@ class DefenceTask:
             yield (
                 f"'{BETTER_COLUMN}' names the measures in which the defence differs significantly from the best of "
                 f"those of {', '.join(BASELINE_DEFENCES)} that were measured (paired t-test over queries, corrected by "
-                "Holm for all comparisons of the table)."
+                "Holm for all comparisons of the table). There, the 95 % interval ('low', 'high') of a change is "
+                f"{CORRECTED_INTERVAL_NOTE}."
             )
         if count < MIN_QUERIES:
             yield f"There are fewer than {MIN_QUERIES} queries: nothing is marked as significant."

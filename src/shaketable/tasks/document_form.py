@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from shaketable.core.documents import Doc, Scores, Slate, rank_docnos
+from shaketable.core.documents import MAX_CHANGED_CHARS, Doc, Scores, Slate, rank_docnos
 from shaketable.core.errors import NotApplicable, check_parameter
 from shaketable.core.results import Result
 from shaketable.core.seeding import make_item_rng
-from shaketable.scoring.traits import RankerTraits
+from shaketable.measures.facets import DOCUMENT_FORM
 from shaketable.tasks._form_tables import (
     TOP_RANKS,
     FormOutcome,
@@ -38,7 +38,8 @@ class _FormList:
     """The first documents of a ranker's list in its order.
 
     `upper` and `lower` are the positions of documents whose form may be changed: of the first three documents, and of
-    those from below the first ten. A change of form takes the first of each to which it applies.
+    those from below the first ten. A change of form takes the first of each to which it applies. Documents of more than
+    `MAX_CHANGED_CHARS` characters are in neither.
     """
 
     qid: str
@@ -48,6 +49,11 @@ class _FormList:
     scores: Scores
     upper: tuple[int, ...]
     lower: tuple[int, ...]
+
+    @property
+    def long_documents(self) -> set[str]:
+        """The ids of documents that are too long to change."""
+        return {docno for docno, doc in zip(self.docnos, self.docs, strict=True) if _is_long(doc)}
 
 
 @dataclass(frozen=True)
@@ -83,11 +89,13 @@ class DocumentForm:
             check_parameter("document-form", value >= 0, name, "0 or more", value)
 
     def run(self, experiment: Experiment) -> Result:
-        found = [one for name in experiment.scoring_rankers if (one := self._test_ranker(experiment, name)).outcomes]
+        tested = [self._test_ranker(experiment, name) for name in experiment.scoring_rankers]
+        found = [one for one in tested if one.outcomes]
         if not found:
             reason = f": {experiment.engine.failures[-1].reason}" if experiment.engine.failures else ""
+            short = f" of at most {MAX_CHANGED_CHARS:,} characters" if any(one.long_documents for one in tested) else ""
             raise NotApplicable(
-                f"no ranker has a list of more than {TOP_RANKS} documents with different scores{reason}"
+                f"no ranker has a list of more than {TOP_RANKS} documents{short} with different scores{reason}"
             )
         return Result(
             "document-form",
@@ -101,10 +109,13 @@ class DocumentForm:
 
     def _test_ranker(self, experiment: Experiment, name: str) -> RankerOutcomes:
         """Change two documents of each list of a ranker, and return their ranks before and after."""
-        traits = RankerTraits.from_ranker(experiment.get_ranker(name), name)
+        traits = experiment.get_traits(name)
         count = self.queries if traits.pointwise else self._count_listwise()
-        lists = list(_read_lists(experiment, name, count))
-        changed = [one for source in lists for one in _change_list(source)]
+        samples = {change: experiment.sample_queries(DOCUMENT_FORM, change.name) for change in FORM_CHANGES}
+        sampled = [qid for qid in experiment.queries if any(qid in sample for sample in samples.values())]
+        lists = list(_read_lists(experiment, name, sampled, count))
+        long = [source.long_documents for source in lists]
+        changed = [one for source in lists for one in _change_list(source) if source.qid in samples[one.change]]
         answers, pairs = _score_changed(experiment, name, changed, traits.pointwise)
         outcomes = [
             outcome
@@ -112,18 +123,18 @@ class DocumentForm:
             if scores is not None
             for outcome in _compare_ranks(one, scores, traits.noise)
         ]
-        return RankerOutcomes(name, tuple(outcomes), len(lists), pairs)
+        return RankerOutcomes(name, tuple(outcomes), len(lists), pairs, len(set().union(*long)))
 
     def _count_listwise(self) -> int:
         counts = [count for count in (self.queries, self.listwise_queries) if count]
         return min(counts, default=0)
 
 
-def _read_lists(experiment: Experiment, name: str, count: int) -> Iterator[_FormList]:
+def _read_lists(experiment: Experiment, name: str, qids: Sequence[str], count: int) -> Iterator[_FormList]:
     """Yield the lists to change: the first documents of a ranker's run, scored again on their own."""
     run = experiment.get_run(name)
     drawn = sorted(
-        (qid for qid in experiment.queries if len(run.get(qid, ())) > TOP_RANKS),
+        (qid for qid in qids if len(run.get(qid, ())) > TOP_RANKS),
         key=lambda qid: make_item_rng(experiment.seed, "document form", qid).random_bits(),
     )
     top = {
@@ -134,19 +145,25 @@ def _read_lists(experiment: Experiment, name: str, count: int) -> Iterator[_Form
             yield _make_list(experiment, qid, scores)
 
 
+def _is_long(doc: Doc) -> bool:
+    return len(doc.text) > MAX_CHANGED_CHARS
+
+
 def _make_list(experiment: Experiment, qid: str, scores: Mapping[str, float]) -> _FormList:
     order = rank_docnos(scores)
     grades = experiment.qrels.get(qid, {})
+    docs = experiment.get_documents(order)
     upper = sorted(range(BEST_RANKS), key=lambda at: grades.get(order[at], 0) <= 0)  # relevant ones first
     lower = [at for at in range(TOP_RANKS, len(order)) if grades.get(order[at], 0) <= 0]
+    mixed = make_item_rng(experiment.seed, "documents from below", qid).permutation(lower)
     return _FormList(
         qid,
         experiment.texts[qid],
         tuple(order),
-        experiment.get_documents(order),
+        docs,
         np.array([scores[docno] for docno in order]),
-        tuple(upper),
-        tuple(make_item_rng(experiment.seed, "documents from below", qid).permutation(lower)),
+        tuple(at for at in upper if not _is_long(docs[at])),
+        tuple(at for at in mixed if not _is_long(docs[at])),
     )
 
 

@@ -27,6 +27,7 @@ from shaketable.measures.facets import (
     name_test,
 )
 from shaketable.measures.paired_comparison import (
+    CORRECTED_INTERVAL_NOTE,
     Comparison,
     MeanInterval,
     Weights,
@@ -105,7 +106,10 @@ class FirstStage:
                 parts[name] = compare_with_first_stage(*values[:2], _slice_queries(experiment), experiment.seed)
                 examples += self._select_losses(experiment, name, first, *values[:2])
             rows.append(row | {"queries": len(experiment.queries)})
-        table = add_significance_stars(pd.DataFrame(rows)) if rows else pd.DataFrame({"ranker": []})
+        plain = pd.DataFrame(rows) if rows else pd.DataFrame({"ranker": []})
+        table = add_significance_stars(plain, interval=(GAIN_OVER_FIRST_STAGE, *GAIN_ENDS))
+        # the verdict corrects the intervals of findings for the tests of a facet
+        plain = table.assign(**{end: plain[end] for end in GAIN_ENDS if end in plain})
         return Result(
             "first-stage",
             "What does a ranker add to its first stage, and what does it risk?",
@@ -122,7 +126,7 @@ class FirstStage:
             if GAIN_OVER_FIRST_STAGE in table
             else (),
             tuple(self._build_notes(against, bool(experiment.qrels), bool(rows))),
-            (*_build_findings(table, differences, against), *_build_slice_findings(parts, against)),
+            (*_build_findings(plain, differences, against), *_build_slice_findings(parts, against)),
             tuple(examples),
         )
 
@@ -166,8 +170,8 @@ class FirstStage:
             notes += [
                 (
                     f"'before' and 'after' are {self.measure} of the first stage and of the ranker, and "
-                    f"'{GAIN_OVER_FIRST_STAGE}' is the difference in per cent of 'before', with its 95 % interval; 'p "
-                    "(Holm)' is by a paired t-test, and a star marks p below 0.05."
+                    f"'{GAIN_OVER_FIRST_STAGE}' is the difference in per cent of 'before', with its 95 % interval, "
+                    f"{CORRECTED_INTERVAL_NOTE}; 'p (Holm)' is by a paired t-test, and a star marks p below 0.05."
                 ),
                 (
                     f"'{UNSERVED_INCREASE}' is the percentage of queries without a relevant document among the first "
@@ -245,6 +249,9 @@ def _compute_differences(
     }
 
 
+GAIN_ENDS = (f"{GAIN_OVER_FIRST_STAGE} low", f"{GAIN_OVER_FIRST_STAGE} high")
+
+
 def _build_row(
     before: Mapping[str, float],
     after: Mapping[str, float],
@@ -258,8 +265,8 @@ def _build_row(
     start = worth.before or float("nan")
     row |= {
         GAIN_OVER_FIRST_STAGE: worth.drop,
-        f"{GAIN_OVER_FIRST_STAGE} low": 100 * worth.low / start,
-        f"{GAIN_OVER_FIRST_STAGE} high": 100 * worth.high / start,
+        GAIN_ENDS[0]: 100 * worth.low / start,
+        GAIN_ENDS[1]: 100 * worth.high / start,
     }
     row["p"] = worth.p
     for heading, values in _compute_differences(
@@ -321,7 +328,8 @@ def _build_slice_table(parts: Mapping[str, Sequence[PartGain]]) -> dict[str, pd.
 
     rows = [
         {"slice": one.slice, "part": one.part, "ranker": ranker, GAIN_OVER_FIRST_STAGE: one.gain}
-        | {"low": one.low, "high": one.high, "p (Holm)": one.p, "queries": len(one.values)}
+        | dict(zip(("low", "high"), one.corrected_ends, strict=True))
+        | {"p (Holm)": one.p, "queries": len(one.values)}
         for ranker, gains in parts.items()
         for one in gains
     ]

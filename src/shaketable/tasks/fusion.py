@@ -17,7 +17,7 @@ from shaketable.core.errors import check_ranges
 from shaketable.core.results import Figure, Finding, Result
 from shaketable.measures.effectiveness import Evaluator
 from shaketable.measures.measure_names import parse_measure
-from shaketable.measures.paired_comparison import add_significance_stars, compare_paired
+from shaketable.measures.paired_comparison import CORRECTED_INTERVAL_NOTE, add_significance_stars, compare_paired
 from shaketable.measures.rank_distance import Overlap
 from shaketable.rankers.fusion import METHODS, fuse
 from shaketable.tasks._paper_tables import ARROW_NOTE, PENHA_2022, pivot_rankers
@@ -80,7 +80,7 @@ class Fusion:
             for name in experiment.scoring_rankers
             for row in self._build_rows(experiment, name, plain, kept, setting)
         ]
-        summary = add_significance_stars(pd.DataFrame(rows))
+        summary = add_significance_stars(pd.DataFrame(rows), interval=("change", "low", "high"))
         fused = summary[summary["fusion"].isin(["rrf", "oracle"]) & summary["with original"]]
         title = f"Change of {self.measure} by fusing the lists of variations (RRF, with the original query)"
         return Result(
@@ -118,8 +118,9 @@ class Fusion:
             f"'before' is the mean {self.measure} of the original queries' lists, and 'after' that of the fused ones; "
             "'change' is the difference, 'lists of' names the fused variations, and 'with original' says whether the "
             "original query is one of the fused lists. 'rrf' is reciprocal rank fusion: the score of a document is "
-            "the sum "
-            "of 1 / (60 + rank) over the lists. 'p (Holm)' is by a paired t-test, and a star marks p below 0.05."
+            "the sum of 1 / (60 + rank) over the lists. 'p (Holm)' is by a paired t-test, and a star marks p below "
+            "0.05; 'low' and 'high' are the ends of the 95 % interval of 'change', "
+            f"{CORRECTED_INTERVAL_NOTE}."
         )
         yield (
             "'best query' is the best list of the original and its variations according to the judgements. A system "
@@ -143,7 +144,7 @@ class Fusion:
             for name in experiment.scoring_rankers
             for row in self._build_stability_rows(experiment, name, plain, variations, setting)
         ]
-        table = add_significance_stars(pd.DataFrame(rows))
+        table = add_significance_stars(pd.DataFrame(rows), interval=("gain", "low", "high"))
         return Result(
             "fusion",
             "Does fusing the variations of a query make its list more stable?",
@@ -169,7 +170,8 @@ class Fusion:
                     "'one variation' is the share of the original query's top ten that are also in the top ten of a "
                     "variation, on average over variations. 'fused' is the same for the list that "
                     "reciprocal rank fusion makes of all variations, without the original. 'gain' is the difference, "
-                    "with a 95 % interval ('low', 'high') over queries that have two variations or more."
+                    "with a 95 % interval ('low', 'high') over queries that have two variations or more, "
+                    f"{CORRECTED_INTERVAL_NOTE}."
                 ),
             ),
             tuple(

@@ -41,7 +41,6 @@ from shaketable.measures.paired_comparison import (
 from shaketable.measures.rank_distance import Kendall
 from shaketable.measures.significance import MIN_QUERIES, bootstrap_interval
 from shaketable.scoring.engine import ScoringEngine
-from shaketable.scoring.traits import RankerTraits
 from shaketable.tasks._attack_run import AttackRun
 from shaketable.tasks._input_orders import (
     KENDALL_COLUMN,
@@ -150,10 +149,7 @@ class LLMRanker:
         )
 
     def _applies_to_ranker(self, experiment: Experiment, name: str) -> bool:
-        return (
-            self.applies_to(experiment.models[name])
-            or not RankerTraits.from_ranker(experiment.get_ranker(name), name).pointwise
-        )
+        return self.applies_to(experiment.models[name]) or not experiment.get_traits(name).pointwise
 
     def _measure_ranker(self, experiment: Experiment, name: str, inputs: OrdersByQuery, part: RankerTables) -> None:
         """Measure one ranker, and add its rows to the tables."""

@@ -36,7 +36,6 @@ from shaketable.measures.parity import (
     saturated_share,
     tied_share,
 )
-from shaketable.scoring.traits import RankerTraits
 from shaketable.scoring.uncached import Uncached
 from shaketable.scoring.validation import collapse_ties
 
@@ -221,7 +220,7 @@ class _Answers:
         if isinstance(ranker, RecordedRanker):
             run = experiment.get_run(name)
             return cls(run, run, float("nan"), 0, float("nan"))
-        traits = RankerTraits.from_ranker(ranker)
+        traits = experiment.get_traits(name)
         scores = _score_uncached(experiment, name, experiment.candidates)
         if not scores:
             reason = f": {experiment.engine.failures[-1].reason}" if experiment.engine.failures else ""

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shaketable.core.errors import BadInput
+from shaketable.core.documents import MAX_CHANGED_CHARS
+from shaketable.core.errors import BadInput, check_ranges
 from shaketable.core.protocols import Probe
 from shaketable.core.results import Result
+from shaketable.experiment.sampling import shuffle_queries
+from shaketable.measures.facets import PROBES_FACET
 from shaketable.measures.preference import (
     MIN_SAMPLES,
     PROBE_SIGNIFICANCE_LEVEL,
@@ -27,7 +30,13 @@ from shaketable.nlp.parser import open_parser
 from shaketable.probes.batch import PairTable, ProbeBatch, draw_batch
 from shaketable.probes.context import ProbeContext
 from shaketable.probes.suite import find_unbuildable_probes, format_probe_name, format_probe_title, select_probes
-from shaketable.tasks._probe_scoring import DeltaThreshold, Differences, build_delta_threshold, score_differences
+from shaketable.tasks._probe_scoring import (
+    DeltaThreshold,
+    Differences,
+    measure_delta,
+    measure_pairs_delta,
+    score_differences,
+)
 from shaketable.tasks._probe_tables import (
     ALL_DOCUMENTS,
     BRIEF_TABLES,
@@ -58,8 +67,10 @@ class ProbesTask:
     probes         names or patterns of probes, such as "shuffle-*", or their specs; all if empty
     pairs          a file of your own pairs (JSONL with query, a, b, expect)
     delta          the threshold of score differences for all rankers; by default each ranker has its own (3.3)
-    delta_queries  queries on which a ranker's own delta is measured
+    delta_queries  queries on whose lists a ranker's own delta is measured; 0 is all tested queries
     max_documents  judged documents that are manipulated, drawn at random; 0 is all of them
+    max_documents_per_query
+                   at most so many of them for each query; 0 is all of them
     parser         the parser of texts: light, spacy, or spacy:MODEL
     stopwords      the stop list for word counts: the index's, or a file with one word per line
     correction     correction of p for the number of cells of a table: bonferroni (as in the paper), holm or bh
@@ -69,8 +80,9 @@ class ProbesTask:
     probes: tuple[str, ...] = ()
     pairs: str = ""
     delta: float | None = None
-    delta_queries: int = 25
+    delta_queries: int = 0
     max_documents: int = 300
+    max_documents_per_query: int = 0
     parser: str = "light"
     stopwords: str = "english"
     correction: str = "bonferroni"
@@ -81,6 +93,7 @@ class ProbesTask:
 
     def __post_init__(self) -> None:
         adjust_p_values([1.0], self.correction)
+        check_ranges("probes", self, delta_queries=(0, 100_000_000))
         if self.delta is not None and self.delta < 0:
             raise BadInput(f"probes: delta must be 0 or more, not {self.delta}")
         self._select_probes()
@@ -96,23 +109,23 @@ class ProbesTask:
         probes, skipped = self._find_applicable(context)
         batches, units = _draw_batches(experiment, probes, context)
         parts = {key: self._split_by_grade(experiment, one, probes[key]) for key, one in batches.items()}
-        threshold = build_delta_threshold(experiment, self.delta_queries)
         degrading = [
             key for key, probe in probes.items() if getattr(probe, "degrades_text", False) and len(batches[key])
         ]
         crossed = [key for key, probe in probes.items() if getattr(probe, "crossed", False) and len(batches[key])]
         rows = ProbeRows()
-        deltas: dict[str, float] = {}
+        thresholds: dict[str, dict[str, DeltaThreshold]] = {}
         for ranker in experiment.scoring_rankers:
-            delta = deltas[ranker] = threshold.measure_delta(ranker) if self.delta is None else self.delta
+            thresholds[ranker] = self._measure_deltas(experiment, ranker, probes, batches)
+            deltas = {key: threshold.delta for key, threshold in thresholds[ranker].items()}
             differences = score_differences(experiment, ranker, batches, units)
-            rows.panel += measure_fooled(ranker, degrading, batches, differences, delta)
+            rows.panel += measure_fooled(ranker, degrading, batches, differences, deltas)
             rows.panel += measure_wrong_pairs(ranker, crossed, batches, differences)
             for key, probe in probes.items():
                 for part, mask in parts[key].items():
-                    cell = self._measure_cell(experiment, batches[key], differences[key], mask, probe, delta)
+                    cell = self._measure_cell(experiment, batches[key], differences[key], mask, probe, deltas[key])
                     rows.add_cell(probe, part, ranker, cell)
-                rows.add_probe(experiment, ranker, probe, batches[key], differences[key], delta)
+                rows.add_probe(experiment, ranker, probe, batches[key], differences[key], deltas[key])
         details = self._correct_p_values(pd.DataFrame(rows.cells)) if rows.cells else pd.DataFrame()
         tables = build_probe_tables(details, rows)
         tables |= {
@@ -124,12 +137,27 @@ class ProbesTask:
             "Which of two texts that differ in one property does a ranker prefer?",
             {key: table for key, table in tables.items() if len(table)},
             tuple(build_probe_figures(tables)),
-            tuple(self._build_notes(threshold, context, deltas, probes, skipped)),
+            tuple(self._build_notes(thresholds, context, probes, skipped)),
             (*build_probe_findings(details, rows.directions), *rows.panel),
             tuple(sorted(rows.examples, key=lambda one: one.change not in degrading or one.value_after <= 0)),
             brief=tuple(key for key in BRIEF_TABLES if key in tables),
             sources={name: f"MacAvaney et al. 2022, Table {number}" for number, name in enumerate(PAPER_TABLES, 1)},
         )
+
+    def _measure_deltas(
+        self, experiment: Experiment, ranker: str, probes: Mapping[str, Probe], batches: Mapping[str, ProbeBatch]
+    ) -> dict[str, DeltaThreshold]:
+        """Return the threshold of each probe: of your own pairs on their texts, of other probes on the lists."""
+        if self.delta is not None:
+            return dict.fromkeys(probes, DeltaThreshold(self.delta, "given"))
+        usual: DeltaThreshold | None = None
+        found: dict[str, DeltaThreshold] = {}
+        for key, probe in probes.items():
+            own = measure_pairs_delta(experiment, ranker, batches[key]) if probe.strategy == "own" else None
+            if own is None and usual is None:
+                usual = measure_delta(experiment, ranker, self.delta_queries)
+            found[key] = own or cast(DeltaThreshold, usual)
+        return found
 
     def _find_applicable(self, context: ProbeContext) -> tuple[dict[str, Probe], dict[str, str]]:
         """Return the probes that can run here, by name, and the reasons for those that cannot."""
@@ -158,6 +186,7 @@ class ProbesTask:
             first_stage_lists=experiment.candidates,
             stopwords=None if self.stopwords == "english" else load_stopwords(self.stopwords),
             max_documents=self.max_documents,
+            max_documents_per_query=self.max_documents_per_query,
         )
 
     def _split_by_grade(self, experiment: Experiment, drawn: ProbeBatch, probe: Probe) -> dict[str, NDArray[np.bool_]]:
@@ -212,9 +241,8 @@ class ProbesTask:
 
     def _build_notes(
         self,
-        threshold: DeltaThreshold,
+        thresholds: Mapping[str, Mapping[str, DeltaThreshold]],
         context: ProbeContext,
-        deltas: Mapping[str, float],
         probes: Mapping[str, Probe],
         skipped: Mapping[str, str],
     ) -> Iterator[str]:
@@ -239,19 +267,43 @@ class ProbesTask:
             "direction: it is the share of pairs whose scores differ by more than delta."
         )
         if self.delta is None:
-            values = ", ".join(f"{ranker} {delta:.4g}" for ranker, delta in deltas.items())
+            values: dict[str, dict[str, None]] = {}
+            for ranker, by_probe in thresholds.items():
+                for one in by_probe.values():
+                    values.setdefault(one.description, {})[f"{ranker} {one.delta:.4g}"] = None
+            shown = "; ".join(f"{description}: {', '.join(some)}" for description, some in values.items())
             yield (
-                "A ranker prefers a text if its score is higher by delta or more, which is the median difference "
-                f"between neighbours among the first ten documents of the ranker's lists ({threshold.description}): "
-                f"{values}."
+                "A ranker prefers a text if its score is higher by more than delta, which is the median difference "
+                f"between neighbours among the first ten documents of the ranker's own lists ({shown})."
             )
         yield f"The parser is {context.parser.name}, and the stop list is {self.stopwords}."
+        yield from _describe_originals(probes)
+        if context.long_queries or context.long_documents:
+            yield (
+                f"Texts of more than {MAX_CHANGED_CHARS:,} characters are left out: {len(context.long_queries)} "
+                f"queries and {len(context.long_documents)} documents."
+            )
         if skipped:
             many = "1 test was" if len(skipped) == 1 else f"{len(skipped)} tests were"
             yield f"{many} skipped; the table 'left out' says why."
         for probe in probes.values():
             if remark := probe.remark(context) if hasattr(probe, "remark") else "":
                 yield f"{format_probe_title(probe)}: {remark}."
+
+
+ORIGINALS = {
+    "tokens": "the original tokens joined by single spaces, so that tokenisation is no part of the difference",
+    "raw": "the raw text, as in the code of the paper, so that tokenisation is part of the difference",
+}
+"""`against` of a token manipulation -> the original that it compares the changed text with."""
+
+
+def _describe_originals(probes: Mapping[str, Probe]) -> Iterator[str]:
+    """Yield a note on the original of each token manipulation."""
+    for against, original in ORIGINALS.items():
+        titles = [format_probe_title(probe) for probe in probes.values() if getattr(probe, "against", "") == against]
+        if titles:
+            yield f"Compared with {original}: {', '.join(titles)}."
 
 
 def _draw_batches(
@@ -262,6 +314,19 @@ def _draw_batches(
     batches = {}
     with experiment.engine.progress("drawing samples", len(probes), "tests") as advance:
         for key, probe in probes.items():
-            batches[key] = draw_batch(probe, context, units)
+            size = experiment.sizes.get_size(PROBES_FACET, key) if _is_in_verdict(probe) else None
+            batch = draw_batch(probe, context, units if size is None else PairTable())
+            if size is not None:
+                batch = batch.take_queries(shuffle_queries(batch.qids, experiment.seed)[:size], units)
+            batches[key] = batch
             advance(1)
     return batches, units
+
+
+def _is_in_verdict(probe: Probe) -> bool:
+    return getattr(probe, "degrades_text", False) or getattr(probe, "crossed", False)
+
+
+def select_verdict_probes() -> tuple[str, ...]:
+    """Return the specs of the probes that decide the facet on probes."""
+    return tuple(format_probe_name(probe) for probe in select_probes(()) if _is_in_verdict(probe))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from shaketable.core.errors import BadInput, NotApplicable, UnknownName, check_parameter, quote_value
 from shaketable.core.results import Result
@@ -16,8 +16,10 @@ from shaketable.tasks._domain_shift import (
     QUERY_TYPE_SHIFT,
     WU_2022,
     ShiftCell,
+    TrainingParts,
     TrainingSet,
     build_learners,
+    build_per_query_table,
     build_shift_figures,
     build_shift_findings,
     build_shift_notes,
@@ -33,8 +35,10 @@ from shaketable.tasks._domain_shift import (
 if TYPE_CHECKING:
     import pandas as pd
 
-MIN_QUERIES_PER_TYPE = 5
-"""The minimum number of queries of a type to train on, and to test on."""
+MIN_LEARNED_QUERIES = 5
+"""The minimum number of queries of a type that a model learns from, without those that validate."""
+MIN_QUERIES = {"train": MIN_LEARNED_QUERIES + 1, "test": 5}
+"""The minimum number of queries of a type; one of six training queries validates."""
 OTHER_TYPE = "another query type"
 ALL_OTHER_TYPES = "ALL*"
 ALL_OTHER_TYPES_CUT = "ALL* cut"
@@ -85,9 +89,9 @@ class QueryTypeShift:
             size = getattr(self, name)
             check_parameter(
                 "query_type_shift",
-                size is None or size >= MIN_QUERIES_PER_TYPE,
+                size is None or size >= MIN_QUERIES[name],
                 name,
-                f"{MIN_QUERIES_PER_TYPE} or more, or None",
+                f"{MIN_QUERIES[name]} or more, or None",
                 size,
             )
         fine = not (self.folds and self.test)
@@ -108,6 +112,7 @@ class QueryTypeShift:
         )
         if len(tuned):
             tables["tuned"] = tuned
+        tables["per query"] = build_per_query_table(measured)
         return Result(
             QUERY_TYPE_SHIFT,
             "How well does a ranker work on query types that it was not trained on?",
@@ -167,7 +172,7 @@ class QueryTypeShift:
             sizes = {name: len(getattr(query_type, side)) for name, query_type in known.items()}
             asked = getattr(self, side)
             size = min(sizes.values()) if asked is None else asked
-            needed = max(MIN_QUERIES_PER_TYPE, size)
+            needed = max(MIN_QUERIES[side], size)
             if small := {name: count for name, count in sizes.items() if count < needed}:
                 name, count = min(small.items(), key=lambda item: item[1])
                 left = tuple(other for other in known if other not in small)
@@ -190,12 +195,11 @@ class QueryTypeShift:
         """Return a cell for each training and test type, and two for all other types together."""
         collection, seed = experiment.collection, experiment.seed
         alone = {one.name: hold_out_validation(one.name, collection, one.train, seed) for one in query_types}
-        own: dict[str, Any] = {one.name: ((alone[one.name], one.test),) for one in query_types}
+        own: dict[str, TrainingParts] = {one.name: ((alone[one.name], one.test),) for one in query_types}
         if self.folds:
             own = {k.name: make_fold_trainings(k.name, collection, k.test, self.folds, seed) for k in query_types}
-            # the size of the training set of a fold
-            size = min(len(training.train) for parts in own.values() for training, _ in parts)
-            alone = {name: _subsample_training(training, size, seed) for name, training in alone.items()}
+            own, alone = _even_out(own, alone, seed)
+        self._check_training_sizes(alone)
         cells = []
         for one in query_types:
             others = [alone[other.name] for other in query_types if other is not one]
@@ -229,6 +233,17 @@ class QueryTypeShift:
                 )
         return cells, alone
 
+    def _check_training_sizes(self, trainings: Mapping[str, TrainingSet]) -> None:
+        """Refuse training sets that are too small once test folds and validation queries are taken away."""
+        sizes = {name: len(training.train) for name, training in trainings.items()}
+        name = min(sizes, key=sizes.__getitem__)
+        if sizes[name] < MIN_LEARNED_QUERIES:
+            raise NotApplicable(
+                f"folds={self.folds} leaves {sizes[name]} queries of the query type {quote_value(name)} to learn from, "
+                f"and {MIN_LEARNED_QUERIES} are needed; use more folds, or leave out small query types with "
+                "query_types=(...)"
+            )
+
     def _build_notes(self, query_types: Sequence[QueryTypeSplit], trainings: Mapping[str, TrainingSet]) -> list[str]:
         one = next(iter(trainings.values()))
         size = f"{len(one.train)} queries to learn from, {len(one.valid)} to validate on"
@@ -236,7 +251,7 @@ class QueryTypeShift:
             where = (
                 "Rankers were tested on all queries of a type. Queries of the training type were ranked by "
                 f"{self.folds} models, each for the queries that it was not trained on; models for other types were "
-                "trained on as many queries as each of these."
+                "trained and validated on as many queries as each of these."
             )
         else:
             where = "Rankers were trained on the splits train and validation, and tested on the queries of the audit."
@@ -251,11 +266,15 @@ class QueryTypeShift:
         ]
 
 
-def _subsample_training(training: TrainingSet, size: int, seed: int) -> TrainingSet:
-    """Return a training set with at most `size` training queries."""
-    taken = set(shuffle_queries(training.train, seed, "training queries")[:size])
-    return TrainingSet(
-        training.name, training.collection, tuple(qid for qid in training.train if qid in taken), training.valid
+def _even_out(
+    own: Mapping[str, TrainingParts], alone: Mapping[str, TrainingSet], seed: int
+) -> tuple[dict[str, TrainingParts], dict[str, TrainingSet]]:
+    """Return the training sets of folds and of whole types, all with the same numbers of queries."""
+    every = [*alone.values(), *(training for parts in own.values() for training, _ in parts)]
+    sizes = min(len(training.train) for training in every), min(len(training.valid) for training in every)
+    return (
+        {name: tuple((one.limit_queries(*sizes, seed), part) for one, part in parts) for name, parts in own.items()},
+        {name: training.limit_queries(*sizes, seed) for name, training in alone.items()},
     )
 
 

@@ -18,6 +18,7 @@ from shaketable.core.registries import TRANSFORMS
 from shaketable.core.results import Example, Figure, Finding, Result
 from shaketable.measures.facets import TYPOS, WORDING
 from shaketable.measures.paired_comparison import (
+    CORRECTED_INTERVAL_NOTE,
     MOVEMENT_EXPLANATION,
     add_significance_stars,
     compare_paired,
@@ -64,18 +65,20 @@ class QueryTypos:
     """Loss of effectiveness from a typo or a changed word in the query: drop rates at character and word level.
 
     The candidates are those of the original query, as in the paper; only the ranker sees the attacked query. Each
-    attack is drawn `draws` times for each query, and a query's value is the mean. Any transform can be an attack.
+    attack is drawn `draws` times for each query, and a query's value is the mean. Any transform can be an attack. With
+    a `shortlist`, a re-ranker ranks only so many documents again: the first of its list of the original query.
     """
 
     measure: str = "nDCG@10"
     transforms: tuple[str, ...] = tuple(ATTACK_NAMES)
     draws: int = 5
+    shortlist: int = 0
 
     needs_judgements: ClassVar[bool] = False
     needs_scoring: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_ranges("query_typos", self, draws=(1, 10_000))
+        check_ranges("query_typos", self, draws=(1, 10_000), shortlist=(0, 1_000_000))
         for text in self.transforms:
             refuse_document_transform(TRANSFORMS.build(text))
 
@@ -94,7 +97,7 @@ class QueryTypos:
         for name in experiment.scoring_rankers:
             for attack, attacked in applicable.items():
                 changed_run = run_changed_queries(
-                    experiment, name, [a.changed_query for a in attacked], self.measure, RERANKER
+                    experiment, name, [a.changed_query for a in attacked], self.measure, RERANKER, self.shortlist
                 )
                 rows.append({"attack": attack, "ranker": name} | self._build_row(experiment, attacked, changed_run))
                 stability += build_stability_rows(
@@ -112,9 +115,11 @@ class QueryTypos:
                     judged[attack, name] = measure_judged_percentages(experiment, changed_run, every)
                 details += _build_details(attack, name, attacked, changed_run)
                 examples += _select_worst(name, attack, changed_run)
-        summary = pd.DataFrame(rows)
+        summary = plain = pd.DataFrame(rows)
         if len(summary) and experiment.qrels:
-            summary = add_significance_stars(summary)
+            summary = add_significance_stars(plain, interval=("drop %", "drop % low", "drop % high"))
+            # the verdict corrects the intervals of findings for the tests of a facet
+            plain = summary.assign(**{end: plain[end] for end in ("drop % low", "drop % high")})
         tables = {
             "query attack": summary,
             "stability": pd.DataFrame(stability),
@@ -124,26 +129,24 @@ class QueryTypos:
         slices, worst_slices = self._slice_changes(experiment, tables["per query"])
         return Result(
             "query-typos",
-            "What does a typing error, or a changed word, cost?",
+            "What does a typing error, or a changed word, change?",
             tables | slices,
             _build_figures(bool(experiment.qrels)) if len(summary) else (),
             (*self._build_notes(experiment, attacks), *([SLICES_NOTE] if slices else [])),
             (
-                *(self._build_findings(summary, lost, judged) if experiment.qrels else ()),
+                *(self._build_findings(plain, lost, judged) if experiment.qrels else ()),
                 *build_stability_findings(stability, "attack", stay, {} if experiment.qrels else FACETS_BY_ATTACK),
                 *worst_slices,
             ),
             tuple(examples),
-            brief=("query attack", "shares of edits")
-            if experiment.qrels
-            else ("query attack", "stability", "shares of edits"),
+            brief=("query attack", *(() if experiment.qrels else ("stability",)), "shares of edits"),
         )
 
     def _make_typos(self, experiment: Experiment, text: str) -> list[TypoResult]:
         """Attack every query `draws` times; queries that an attack does not apply to are left out."""
         edit = TRANSFORMS.build(text)
         attacked = []
-        for qid, query in experiment.texts.items():
+        for qid, query in _sample_queries(experiment, ATTACK_NAMES.get(text, text)).items():
             context = TransformContext(query, experiment.queries[qid].description, experiment.vocabulary)
             for draw in range(self.draws):
                 rng = make_rng(edit, experiment.seed, qid, draw)
@@ -235,8 +238,9 @@ class QueryTypos:
                     "'before', negative where the attack hurts. For example, 1-char changes one letter."
                 ),
                 (
-                    "'low' and 'high' are the ends of the 95 % interval of the drop over queries; 'p (Holm)' is by a "
-                    "paired t-test, corrected for all rows, and a star marks p below 0.05. 'sd over draws' is the "
+                    "'p (Holm)' is by a paired t-test, corrected for all rows, and a star marks p below 0.05; 'low' "
+                    "and 'high' are the ends of the 95 % interval of the drop over queries, "
+                    f"{CORRECTED_INTERVAL_NOTE}. 'sd over draws' is the "
                     "standard deviation of the drop from draw to draw, and 'effect size' is Cohen's d: the mean "
                     "change, divided by the standard deviation of the changes."
                 ),
@@ -245,11 +249,15 @@ class QueryTypos:
         notes.append("The table 'shares of edits' counts the 'edits' of each type; 'share %' is their percentage.")
         if len(experiment.queries) < MIN_QUERIES:
             notes.append(f"There are fewer than {MIN_QUERIES} queries, so no drop is marked as significant.")
-        wanted = len(experiment.queries) * self.draws
         for name, attacked in attacks.items():
+            wanted = len(_sample_queries(experiment, name)) * self.draws
             if missing := wanted - len(attacked):
                 notes.append(f"The attack {name} does not apply in {missing} of {wanted} cases.")
         return notes
+
+
+def _sample_queries(experiment: Experiment, attack: str) -> dict[str, str]:
+    return experiment.sample_queries(FACETS_BY_ATTACK.get(attack, ""), attack)
 
 
 def _build_details(

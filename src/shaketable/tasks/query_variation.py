@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shaketable.core.errors import check_parameter, check_ranges
+from shaketable.core.registries import TRANSFORMS
 from shaketable.core.results import Finding, Result
 from shaketable.measures.effectiveness import Evaluator
 from shaketable.measures.measure_names import parse_measure
 from shaketable.measures.paired_comparison import (
+    CORRECTED_INTERVAL_NOTE,
     MOVEMENT_EXPLANATION,
     add_significance_stars,
     compare_paired,
@@ -34,6 +36,7 @@ from shaketable.tasks._paper_tables import (
 )
 from shaketable.tasks._query_changes import (
     PIPELINE,
+    RERANKER,
     SETTINGS_NOTE,
     ChangedQuery,
     ChangedQueryRun,
@@ -48,6 +51,8 @@ from shaketable.tasks._query_changes import (
 )
 from shaketable.tasks._slices import SLICES_NOTE, measure_slices
 from shaketable.tasks._variation_tables import (
+    CHANGE_INTERVAL,
+    FACETS_BY_CATEGORY,
     VariationRows,
     average_by_class,
     build_comparison_row,
@@ -58,14 +63,26 @@ from shaketable.tasks._variation_tables import (
     group_variations,
     mark_significance,
     measure_judged_share,
+    sample_method_queries,
+    sample_variations,
 )
 from shaketable.transforms.categories import MEANING_PRESERVING
+from shaketable.transforms.presets import select_transforms
 from shaketable.transforms.vary import HUMAN, Variation
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from shaketable.experiment import Experiment
+
+VERDICT = "verdict"
+"""The name of the setting that decides the verdict of a ranker."""
+
+
+def select_verdict_transforms() -> tuple[str, ...]:
+    """Return the specs of the methods that decide a facet, and `HUMAN` for the variants that people wrote."""
+    methods = select_transforms()[0]
+    return (*(TRANSFORMS.spec(one) for one in methods if one.category in FACETS_BY_CATEGORY), HUMAN)
 
 
 @dataclass(frozen=True)
@@ -77,6 +94,11 @@ class QueryVariation:
     variations instead: query, method, category, text, valid. The task reports three conventions for invalid
     variations: keep them, drop them, or replace them by the original. A query to which a method does not apply counts
     as one with an invalid variation, as in the paper.
+
+    `settings` are the settings to run: "pipeline", "re-ranker", or "verdict" for the one that decides a ranker's
+    verdict, which always runs. `depths` are those of the tables by depth; without depths, rankers score nothing for
+    these tables. With a `shortlist`, a re-ranker ranks only so many documents again: the first of its list of the
+    original query.
     """
 
     measure: str = "nDCG@10"
@@ -84,28 +106,35 @@ class QueryVariation:
     n: int = 1
     depths: tuple[int, ...] = (10, 100, 1000)
     variations: str = ""
+    settings: tuple[str, ...] = (PIPELINE, RERANKER)
+    shortlist: int = 0
 
     needs_judgements: ClassVar[bool] = False
     needs_scoring: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_ranges("query_variation", self, n=(1, 10_000))
+        check_ranges("query_variation", self, n=(1, 10_000), shortlist=(0, 1_000_000))
         check_parameter("query_variation", all(depth >= 1 for depth in self.depths), "depths", "1 or more", self.depths)
+        known = (PIPELINE, RERANKER, VERDICT)
+        valid = bool(self.settings) and set(self.settings) <= set(known)
+        check_parameter("query_variation", valid, "settings", f"some of {', '.join(known)}", self.settings)
 
     def run(self, experiment: Experiment) -> Result:
-        variations, lacking = get_variations(experiment, self.transforms, self.n, self.variations)
+        made, lacking = get_variations(experiment, self.transforms, self.n, self.variations)
+        variations = sample_variations(experiment, made)
+        if self.settings == (VERDICT,):  # invalid variations appear in tables only
+            variations = [v for v in variations if v.valid]
         rows = self._rank_variations(experiment, variations)
-        setting = list_settings(experiment)[0]
         change = "change" if experiment.qrels else "overlap@10"
-        tables = self._build_tables(experiment, variations, rows, setting, change)
+        tables = self._build_tables(experiment, variations, rows, change)
         per_query = tables["variations per query"]
         kept = per_query[per_query["valid"] & per_query["category"].isin(MEANING_PRESERVING)]
         slices, worst_slices = (
             measure_slices(experiment, kept, change, "change under query variation") if len(kept) else ({}, [])
         )
-        by_category = tables["by category"][tables["by category"]["setting"] == setting]
+        by_category = rows.select_shown(tables["by category"])
         tables = {name: table for name, table in (tables | slices).items() if len(table)}
-        figures = (*build_variation_figures(setting, change), *PAPER_FIGURES)
+        figures = (*build_variation_figures(rows.shown_settings, change), *PAPER_FIGURES)
         arrow_note = f"In the table 'means by method', {ARROW_NOTE[0].lower()}{ARROW_NOTE[1:]}"
         return Result(
             "query-variation",
@@ -132,21 +161,25 @@ class QueryVariation:
         """Rank all variations by each ranker in each setting, and return the rows of all tables."""
         changed_queries = [ChangedQuery(v.qid, v.text, v.original) for v in variations]
         originals = make_original_queries(experiment, variations)
-        first, *_ = settings = list_settings(experiment)
         rows = VariationRows()
-        for setting in settings:
+        for setting in list_settings(experiment):
             for name in experiment.scoring_rankers:
-                changed_run = run_changed_queries(experiment, name, changed_queries, self.measure, setting)
+                decisive = choose_setting(experiment, name)
+                if setting not in (*self.settings, decisive):
+                    continue
+                changed_run = run_changed_queries(
+                    experiment, name, changed_queries, self.measure, setting, self.shortlist
+                )
                 clean = self._measure_originals(experiment, name, originals, setting)
                 rows.summary += self._build_rows(experiment, setting, name, variations, changed_run, clean)
-                if setting == first:
+                if rows.shown_settings.setdefault(name, setting) == setting:
                     rows.add_run(experiment, name, variations, changed_run)
-                if setting == choose_setting(experiment, name):
+                if setting == decisive:
                     rows.add_methods(experiment, name, variations, changed_run, self.measure)
         return rows
 
     def _build_tables(
-        self, experiment: Experiment, variations: Sequence[Variation], rows: VariationRows, setting: str, change: str
+        self, experiment: Experiment, variations: Sequence[Variation], rows: VariationRows, change: str
     ) -> dict[str, pd.DataFrame]:
         import pandas as pd
 
@@ -154,7 +187,7 @@ class QueryVariation:
         by_category = mark_significance(
             pd.DataFrame([row for row in rows.summary if row["method"] == "all"]).drop(columns="method")
         )
-        shown, categories = (table[table["setting"] == setting] for table in (by_method, by_category))
+        shown, categories = (rows.select_shown(table) for table in (by_method, by_category))
         tables: dict[str, pd.DataFrame] = {
             "change by category": build_overview(categories, change),
             "by category": by_category,
@@ -201,10 +234,13 @@ class QueryVariation:
         for (category, method), members in group_variations(variations).items():
             qids = [variations[i].qid for i in members]
             valid = np.array([variations[i].valid for i in members])
-            wanted = len(experiment.queries) * len({(variations[i].method) for i in members})
+            methods = {variations[i].method for i in members}
+            samples = [sample_method_queries(experiment, category, one) for one in methods]
+            wanted = sum(map(len, samples))
             row: dict[str, Any] = {"setting": setting, "category": category, "method": method, "ranker": name}
             if changed_run.values_before is not None and changed_run.values_after is not None:
-                row |= self._compare_conventions(experiment, qids, valid, clean, changed_run.values_after[members])
+                sampled = {qid: value for qid, value in clean.items() if any(qid in sample for sample in samples)}
+                row |= self._compare_conventions(experiment, qids, valid, sampled, changed_run.values_after[members])
                 row |= measure_judged_share(experiment, members, changed_run, qids)
             done = len({(variations[i].qid, variations[i].method) for i in members})
             accepted = len({(variations[i].qid, variations[i].method) for i in members if variations[i].valid})
@@ -255,7 +291,7 @@ class QueryVariation:
         if not experiment.qrels:
             return {}
         values = measure_changed_queries(
-            experiment, self.measure, whole, rank_changed_queries(experiment, name, whole, setting)
+            experiment, self.measure, whole, rank_changed_queries(experiment, name, whole, setting, self.shortlist)
         )
         return {changed_query.qid: float(value) for changed_query, value in zip(whole, values, strict=True)}
 
@@ -286,11 +322,10 @@ class QueryVariation:
                     {"ranker": name, "depth": depth, "query": qid, "change": ends[1][qid] - ends[0][qid]}
                     for qid in ends[0]
                 ]
-        return (
-            {"depth": add_significance_stars(pd.DataFrame(rows)), "depth per query": pd.DataFrame(changes)}
-            if rows
-            else {}
-        )
+        if not rows:
+            return {}
+        means = add_significance_stars(pd.DataFrame(rows), interval=CHANGE_INTERVAL)
+        return {"depth": means, "depth per query": pd.DataFrame(changes)}
 
     def _measure_recall(self, experiment: Experiment, variations: Sequence[Variation]) -> pd.DataFrame:
         """Return the share of the relevant documents that the first stage finds, by category and depth."""
@@ -311,7 +346,7 @@ class QueryVariation:
                     ends.append(query_means([v.qid for v in some], list(values.values())))
                 compared = compare_paired(ends[0], ends[1], experiment.seed, experiment.weights)
                 rows.append({"category": category, "depth": depth, **build_comparison_row(compared)})
-        return add_significance_stars(pd.DataFrame(rows)) if rows else pd.DataFrame(rows)
+        return add_significance_stars(pd.DataFrame(rows), interval=CHANGE_INTERVAL) if rows else pd.DataFrame(rows)
 
     def _build_notes(
         self, experiment: Experiment, variations: Sequence[Variation], unavailable: Mapping[str, str]
@@ -321,8 +356,9 @@ class QueryVariation:
             notes += [
                 (
                     f"'before' is the mean {self.measure} of the original queries, and 'as is' that of all their "
-                    "variations; 'change' is the difference, 'low' and 'high' are the ends of its 95 % interval, and "
-                    "'p (Holm)' is the probability that chance alone makes a change as large, corrected for all rows."
+                    "variations; 'change' is the difference, and 'p (Holm)' is the probability that chance alone makes "
+                    "a change as large, corrected for all rows; 'low' and 'high' are the ends of the 95 % interval of "
+                    f"the change, {CORRECTED_INTERVAL_NOTE}."
                 ),
                 (
                     "A variation is valid if it keeps the meaning. 'valid only' is the mean of the valid "
@@ -343,6 +379,11 @@ class QueryVariation:
                 "Rules decide whether a variation is valid; docs/evidence/validity.md compares them with people's "
                 "judgements."
             )
+        if not {PIPELINE, RERANKER} <= set(self.settings):
+            added = "".join(f" and in the setting {name}" for name in self.settings if name != VERDICT)
+            notes.append(f"Each ranker runs in the setting that decides its verdict{added}; others are left out.")
+        if not self.depths:
+            notes.append("The tables by depth are left out, because no depths are given.")
         if deeper := [depth for depth in self.depths if depth > experiment.depth]:
             listed = ", ".join(map(str, deeper))
             notes.append(

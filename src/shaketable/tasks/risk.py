@@ -13,6 +13,7 @@ import numpy as np
 
 from shaketable.core.errors import BadInput
 from shaketable.core.results import Figure, Finding, Result, ScoreTable
+from shaketable.measures.paired_comparison import CORRECTED_INTERVAL_NOTE
 from shaketable.measures.risk import (
     baseline_scores,
     g_squared,
@@ -28,6 +29,7 @@ from shaketable.measures.significance import (
     adjust_p_values,
     bootstrap_interval,
     compare_all_pairs,
+    correct_intervals,
     effect_size,
     format_star,
     t_test,
@@ -110,12 +112,20 @@ def build_risk_from_scores(table: ScoreTable, baselines: Sequence[str], alphas: 
     )
 
 
+def _is_mean(table: ScoreTable, baseline: str) -> bool:
+    """Return True if the baseline is the mean of all systems, and not a system of that name."""
+    return baseline == "mean" and baseline not in table.systems
+
+
 def _build_notes(table: ScoreTable, baseline: str) -> Iterator[str]:
+    against_mean = _is_mean(table, baseline)
+    tested = "TRisk" if against_mean else "TRisk (for 'p*', T*Risk)"
     yield (
         "All of these compare rankers query by query, and count a loss 1 + alpha times as much as a gain; higher is "
         f"better. 'URisk' is the mean gain over {baseline}"
         + (" of all rankers" if baseline not in table.systems else "")
-        + ", and 'TRisk' is URisk divided by its standard error. 'T*Risk' is the same against the mean of all rankers."
+        + ", and 'TRisk' is URisk divided by its standard error"
+        + (" (T*Risk)." if against_mean else ". 'T*Risk' is the same against the mean of all rankers.")
     )
     yield (
         "'ZRisk' sums the differences of each query's value from the value expected by the mean of the ranker and by "
@@ -125,16 +135,16 @@ def _build_notes(table: ScoreTable, baseline: str) -> Iterator[str]:
     )
     yield (
         "A column 'R' has the rank of the ranker by the measure after which it is named. 'p' is the probability that "
-        "TRisk (for 'p*', T*Risk) is as extreme if rankers are exchanged at random, query by query; it holds at every "
-        "alpha."
+        f"{tested} is as extreme if rankers are exchanged at random, query "
+        "by query; it holds at every alpha."
     )
     yield (
         "In the tables against a baseline, 'reward' and 'risk' are the mean gain and the mean loss over all queries; "
         "'reward/risk' is the one divided by the other; 'wins', 'losses' and 'ties' count queries, 'W/L' is wins "
         "divided by losses, and 'losses > 20 %' counts the queries that lose more than a fifth of the baseline's "
-        "value. 'low' and 'high' are the ends of the 95 % interval of the difference; 'p (Holm)' is by a paired "
-        "t-test, a star marks p below 0.05, and 'effect size' is Cohen's d. 'G² of the two' grows with the difference "
-        "between the two rankers by query."
+        "value. 'p (Holm)' is by a paired t-test, and a star marks p below 0.05; 'low' and 'high' are the ends of "
+        f"the 95 % interval of the difference, {CORRECTED_INTERVAL_NOTE}. 'effect size' is Cohen's d. 'G² of the two' "
+        "grows with the difference between the two rankers by query."
     )
     yield (
         "Do not read a difference in risk between rankers whose means differ significantly (section 5 of the paper): "
@@ -203,8 +213,11 @@ def _build_alpha_table(
             ranks = np.full(len(is_baseline), np.nan)
             ranks[~is_baseline] = rank_systems(values[~is_baseline, i]) if (~is_baseline).any() else []
             part[f"R {column}"] = pd.array([None if np.isnan(rank) else int(rank) for rank in ranks], dtype="Int64")
-        part["p"] = np.where(is_baseline, np.nan, found.p[:, i])
-        for column, values in (("T*Risk", found.t_star), ("ZRisk", found.z), ("GeoRisk", found.geo)):
+        # against the mean, TRisk is T*Risk, whose test does not flip signs
+        against_mean = _is_mean(table, baseline)
+        part["p"] = found.p_star[:, i] if against_mean else np.where(is_baseline, np.nan, found.p[:, i])
+        star = () if against_mean else (("T*Risk", found.t_star),)
+        for column, values in (*star, ("ZRisk", found.z), ("GeoRisk", found.geo)):
             part[column] = values[:, i]
             part[f"R {column}"] = rank_systems(values[:, i])
             if column == "T*Risk":
@@ -232,13 +245,15 @@ def _build_win_loss_table(table: ScoreTable, base: np.ndarray, baseline: str, se
     if not others:
         return pd.DataFrame({"ranker": []})
     found = reward_risk(values, base)
-    low, high = bootstrap_interval(values - base, seed)
-    p = adjust_p_values(t_test(np.broadcast_to(base, values.shape), values), "holm")
+    difference, raw = (values - base).mean(axis=1), t_test(np.broadcast_to(base, values.shape), values)
+    p = adjust_p_values(raw, "holm")
+    ends = bootstrap_interval(values - base, seed)
+    low, high = correct_intervals(difference, *ends, raw, p, len(table.topics))
     return pd.DataFrame(
         {
             "ranker": [table.systems[i] for i in others],
             table.measure: values.mean(axis=1),
-            "difference": (values - base).mean(axis=1),
+            "difference": difference,
             "low": low,
             "high": high,
             "p (Holm)": p,

@@ -14,7 +14,7 @@ import numpy as np
 from shaketable.core.documents import Qrels, Run
 from shaketable.core.results import Figure, Finding, Result, ScoreTable
 from shaketable.measures.effectiveness import TieRate, score_tables, tie_rate
-from shaketable.measures.facets import VARIANCE
+from shaketable.measures.facets import UNSERVED_SHARE
 from shaketable.measures.measure_names import format_measure, parse_measure
 from shaketable.measures.significance import MIN_QUERIES, bootstrap_interval
 from shaketable.measures.variance import (
@@ -166,8 +166,11 @@ def build_variance_from_tables(
 
 
 def _build_unserved_findings(success: ScoreTable, seed: int) -> list[Finding]:
-    """Return the percentage of queries without a relevant document in the first ten, for the facet variance."""
-    unserved = replace(success, measure="%no@10", values=100.0 * (success.values == 0))
+    """Return the percentage of queries without a relevant document in the first ten.
+
+    It has no facet: the facet variance compares it with that of the first stage.
+    """
+    unserved = replace(success, measure=UNSERVED_SHARE, values=100.0 * (success.values == 0))
     means, (low, high) = unserved.values.mean(axis=1), bootstrap_interval(unserved.values, seed)
     return [
         Finding(
@@ -178,7 +181,6 @@ def _build_unserved_findings(success: ScoreTable, seed: int) -> list[Finding]:
             float(high[at]),
             len(unserved.topics),
             better="lower",
-            facet=VARIANCE,
             values=unserved.by_topic(system),
         )
         for at, system in enumerate(unserved.systems)

@@ -33,7 +33,7 @@ class GBRT(FeatureLearner):
 
     trees, leaves, learning_rate, min_docs    the number of trees, leaves per tree, learning rate, least rows per leaf
     early_stop    trees without a better NDCG on the validation queries before training stops; 0 for never
-    truncation    the k of this NDCG@k
+    truncation    the k of this NDCG@k (gain 2^label - 1)
 
     Friedman. Greedy function approximation: a gradient boosting machine. Annals of Statistics 2001.
     """
@@ -67,13 +67,19 @@ class GBRT(FeatureLearner):
         sets = [data for data in (train, valid) if data is not None]
         measures = [NDCG(data, self.truncation) for data in sets]
         return grow_trees(
-            sets, lambda at, scores: float(measures[at].compute(scores).mean()), parameters, self.trees, self.early_stop
+            sets,
+            lambda at, scores: measures[at].compute_mean(scores),
+            measures[0].name,
+            parameters,
+            self.trees,
+            self.early_stop,
         )
 
 
 def grow_trees(
     sets: Sequence[Letor],
     measure: Callable[[int, Floats], float],
+    measure_name: str,
     parameters: Mapping[str, Any],
     trees: int,
     early_stop: int,
@@ -109,7 +115,8 @@ def grow_trees(
         {"iteration": i + 1} | {name: curve[i] for name, curve in columns.items()} for i in range(len(columns["train"]))
     ]
     importance = np.asarray(booster.feature_importance("gain", iteration=best), dtype=np.float64)
-    return FitResult(TreePredictor(booster.model_to_string(num_iteration=best)), history, best, importance)
+    predictor = TreePredictor(booster.model_to_string(num_iteration=best))
+    return FitResult(predictor, history, best, importance, measure_name)
 
 
 FIXED_PARAMETERS = {

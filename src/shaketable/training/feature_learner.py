@@ -44,6 +44,8 @@ class FitResult:
     """The iteration that was kept."""
     importance: Floats
     """The importance of each feature, on an arbitrary scale."""
+    history_measure: str
+    """The name of the measure in the history."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,25 +135,24 @@ def learn(
     names = train.names or tuple(str(number) for number in range(1, train.feature_count + 1))
     total = float(fit.importance.sum()) or 1.0
     order = np.argsort(-fit.importance, kind="stable")
+    # the same measure for every objective, so that settings can be compared
+    ndcg = None if valid is None else NDCG(normalise_features(valid, normalisation))
     card = {
         "seed": seed,
         "train": {"queries": train.query_count, "rows": train.row_count, "source": train.source},
         "valid": valid
-        and {"queries": valid.query_count, "rows": valid.row_count, "source": valid.source, "measure": "NDCG@10"},
+        and ndcg
+        and {"queries": valid.query_count, "rows": valid.row_count, "source": valid.source, "measure": ndcg.name},
         "baselines": list(baselines.systems) if baselines else [],
         "best": fit.best_iteration,
-        "value": _compute_validation_ndcg(fit, valid and normalise_features(valid, normalisation)),
+        "value": ndcg and ndcg.compute_mean(fit.predictor.predict(ndcg.data.features)),
         "history": [dict(row) for row in fit.history],
+        "history_measure": fit.history_measure,
         "importance": {names[i]: float(fit.importance[i]) / total for i in order},
         "notes": list(describe_uninformative_queries(train)),
     }
     spec = registries.LEARNERS.spec(learner)
     return FittedModel(fit.predictor, train.names, normalisation, spec, tokenizer or Analyzer(), card)
-
-
-def _compute_validation_ndcg(fit: FitResult, valid: Letor | None) -> float | None:
-    """Return the mean NDCG@10 on the validation queries, which compares settings of any objective."""
-    return None if valid is None else float(NDCG(valid, 10).compute(fit.predictor.predict(valid.features)).mean())
 
 
 def normalise_features(data: Letor, normalisation: str) -> Letor:
@@ -194,7 +195,7 @@ def tune(
     truncation: int = 10,
     baselines: Baselines | None = None,
 ) -> TuningResult:
-    """Try every point of a grid, by default that of the learner's paper; the best mean NDCG on `valid` wins.
+    """Try every point of a grid, by default that of the learner's paper; the best mean `NDCG` on `valid` wins.
 
     Features are not normalised here: normalise both sets before.
     """
@@ -204,7 +205,7 @@ def tune(
     for point in product(*grid.values()):
         settings = dict(zip(grid, point, strict=True))
         fit = replace(learner, **settings).fit_rows(train, valid, seed, baselines)
-        value = float(measure.compute(fit.predictor.predict(valid.features)).mean())
+        value = measure.compute_mean(fit.predictor.predict(valid.features))
         trials.append(settings | {"best": fit.best_iteration, "valid": value})
     winner = max(trials, key=lambda trial: trial["valid"])
     return TuningResult(replace(learner, **{name: winner[name] for name in grid}), trials)
@@ -219,6 +220,7 @@ def cross_validate(
     normalisation: str = "query",
     grid: Mapping[str, Sequence[Any]] | None = None,
     baselines: Baselines | None = None,
+    progress: ProgressFactory = no_progress,
 ) -> tuple[Floats, list[FittedModel]]:
     """Return the scores of all rows, each from the model of the fold that tests on it, and the models.
 
@@ -226,16 +228,18 @@ def cross_validate(
     """
     scores, models = np.empty(data.row_count), []
     places = {qid: place for place, qid in enumerate(data.qids)}
-    for fold in make_folds(data.qids, k, seed):
-        parts = [np.array([places[qid] for qid in part]) for part in (fold.train, fold.valid, fold.test)]
-        train, valid, test = (data.select_queries(part) for part in parts)
-        chosen = learner
-        if grid:
-            rows = (normalise_features(part, normalisation) for part in (train, valid))
-            chosen = tune(learner, *rows, seed=seed, grid=grid, baselines=baselines).learner
-        model = learn(chosen, train, valid, seed=seed, normalisation=normalisation, baselines=baselines)
-        scores[np.isin(data.query_numbers, parts[2])] = model.score_letor(test)
-        models.append(model)
+    with progress(f"cross-validating {registries.LEARNERS.spec(learner)}", k, "folds") as advance:
+        for fold in make_folds(data.qids, k, seed):
+            parts = [np.array([places[qid] for qid in part]) for part in (fold.train, fold.valid, fold.test)]
+            train, valid, test = (data.select_queries(part) for part in parts)
+            chosen = learner
+            if grid:
+                rows = (normalise_features(part, normalisation) for part in (train, valid))
+                chosen = tune(learner, *rows, seed=seed, grid=grid, baselines=baselines).learner
+            model = learn(chosen, train, valid, seed=seed, normalisation=normalisation, baselines=baselines)
+            scores[np.isin(data.query_numbers, parts[2])] = model.score_letor(test)
+            models.append(model)
+            advance(1)
     return scores, models
 
 

@@ -47,10 +47,12 @@ class LambdaObjective(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class MeanObjective:
-    """Mean NDCG: ΔM' = ΔM."""
+    """Mean NDCG: ΔM' = ΔM. A list without a relevant document counts 0."""
+
+    without_relevant: NDArray[np.bool_] | bool = False
 
     def measure(self, value: Values) -> float:
-        return float(value.mean())
+        return float(np.where(self.without_relevant, 0.0, value).mean())
 
     def compute_terms(self, value: Values) -> ObjectiveTerms:
         return _make_utility_terms(value, value, np.zeros_like(value))
@@ -183,7 +185,7 @@ class LambdaMART(FeatureLearner):
     objective     ndcg | u-cro | t-saro | t-faro | t*-faro | georisk
     alpha         the additional weight of a loss relative to a gain
     min_docs      the least rows per leaf; the paper has 1500 for some 600,000
-    truncation    the k of NDCG@k, for the measure and its changes; None for whole lists
+    truncation    the k of NDCG@k (gain 2^label - 1), for the measure and its changes; None for whole lists
     historical    changes of NDCG as in jforests (all ranks, best DCG@50), measured NDCG at `truncation`
     early_stop    trees without a better objective on the validation queries before training stops; 0 for never
     subsample     the share of the queries that a tree is grown on
@@ -228,7 +230,8 @@ class LambdaMART(FeatureLearner):
 
         with ThreadPoolExecutor() as pool:
             parameters = self.build_parameters(seed) | {"objective": make_lightgbm_objective(goals[0], pool)}
-            return grow_trees(sets, measure, parameters, self.trees, self.early_stop)
+            name = HISTORY_MEASURES.get(self.objective, goals[0].ndcg.name)
+            return grow_trees(sets, measure, name, parameters, self.trees, self.early_stop)
 
     def __post_init__(self) -> None:
         if self.objective not in OBJECTIVE_FACTORIES:
@@ -249,7 +252,7 @@ class LambdaMART(FeatureLearner):
         """Return the objective on a data set."""
         ndcg = NDCG(data, self.truncation, self.historical)
         if self.objective == "ndcg":
-            return ListObjective(ndcg, MeanObjective())
+            return ListObjective(ndcg, MeanObjective(ndcg.without_relevant))
         if baselines is None:
             raise BadInput(f"the objective {self.objective} needs a baseline to measure risk against; name one")
         values = np.where(ndcg.without_relevant, 1.0, baselines.compute_ndcg(data, ndcg))
@@ -290,7 +293,7 @@ def _make_geo_risk(how: LambdaMART, ndcg: NDCG, values: Values) -> LambdaObjecti
 
 
 OBJECTIVE_FACTORIES: dict[str, Callable[[LambdaMART, NDCG, Values], LambdaObjective]] = {
-    "ndcg": lambda how, ndcg, values: MeanObjective(),
+    "ndcg": lambda how, ndcg, values: MeanObjective(ndcg.without_relevant),
     "u-cro": lambda how, ndcg, values: URiskObjective(_require_one_baseline(how, values), how.alpha, how.eq9),
     "t-saro": lambda how, ndcg, values: _make_t_risk(
         how, ndcg, _require_one_baseline(how, values), scale_all_changes=False
@@ -301,6 +304,9 @@ OBJECTIVE_FACTORIES: dict[str, Callable[[LambdaMART, NDCG, Values], LambdaObject
     "t*-faro": lambda how, ndcg, values: _make_t_risk(how, ndcg, values.mean(axis=0), scale_all_changes=True),
     "georisk": lambda how, ndcg, values: _make_geo_risk(how, ndcg, values),
 }
+
+HISTORY_MEASURES = {"u-cro": "URisk", "t-saro": "TRisk", "t-faro": "TRisk", "t*-faro": "T*Risk", "georisk": "GeoRisk"}
+"""The measure in the history of each risk-sensitive objective."""
 
 
 def make_lightgbm_objective(goal: ListObjective, pool: ThreadPoolExecutor) -> Callable[..., tuple[Values, Values]]:

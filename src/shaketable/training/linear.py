@@ -38,7 +38,7 @@ class BestWeights:
     def record(self, weights: Floats, **more: float) -> dict[str, float]:
         """Measure the weights of an iteration, keep them if they are the best, and return the history row."""
         scores = LinearPredictor(tuple(weights.tolist())).predict
-        values = {name: float(m.compute(scores(m.data.features)).mean()) for name, m in self.measures.items()}
+        values = {name: m.compute_mean(scores(m.data.features)) for name, m in self.measures.items()}
         self.history.append({"iteration": len(self.history) + 1, **values, **more})
         judge = list(values)[-1]
         if not self.best_iteration or values[judge] > self.history[self.best_iteration - 1][judge]:
@@ -49,7 +49,8 @@ class BestWeights:
         """Return the best weights; the importance of a feature is |w| times the spread of the feature."""
         columns = self.measures["train"].data.features.T
         importance = np.abs(self.weights) * [float(column.std(dtype=np.float64)) for column in columns]
-        return FitResult(LinearPredictor(tuple(self.weights.tolist())), self.history, self.best_iteration, importance)
+        predictor, name = LinearPredictor(tuple(self.weights.tolist())), self.measures["train"].name
+        return FitResult(predictor, self.history, self.best_iteration, importance, name)
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class PRank(FeatureLearner):
 
     epochs        passes over the rows, each in a different order
     average       use the mean of the weights after each row, not the last weights, which depend on the last few rows
-    truncation    the NDCG@k that chooses the pass to keep
+    truncation    the NDCG@k (gain 2^label - 1) that chooses the pass to keep
 
     The predicted label is the first r with w·x < b_r. A row with label y that is predicted wrongly moves weights and
     thresholds: τ_r = y_r where (w·x - b_r) y_r ≤ 0, y_r = +1 if y > r else -1; w += (Σ τ_r) x; b_r -= τ_r. Only w
@@ -104,7 +105,7 @@ class RankSVM(FeatureLearner):
 
     C             the cost of a violated pair
     svm_rank      C is SVM-rank's -c: a pair costs C / number of training queries, so -c = C x queries
-    truncation    the NDCG@k that is reported
+    truncation    the NDCG@k (gain 2^label - 1) that is reported
 
     The grid has the values 0.0001 to 10 under both readings. A paper that says "SVM-rank, C from 0.0001 to 10" most
     likely means -c; with 1000 queries that is a C of 0.0000001 to 0.01.
@@ -216,7 +217,7 @@ class AdaRank(FeatureLearner):
 
     rounds        the maximum number of added features; a feature may be added again
     repeats       how often in a row a feature may be added before it is excluded
-    truncation    the NDCG@k that is boosted
+    truncation    the NDCG@k (gain 2^label - 1) that is boosted
 
     P weighs queries. Each round takes the feature h with the best Σ P(q) NDCG(q, h), adds it with
     α = ½ ln[Σ P(q)(1 + NDCG(q, h)) / Σ P(q)(1 - NDCG(q, h))], and makes P(q) ∝ exp(-NDCG(q, f)) of the sum f so far.
@@ -263,7 +264,7 @@ class AFS(FeatureLearner):
 
     features      the maximum number of features
     gain          the NDCG that another feature must add
-    truncation    the NDCG@k that is maximised
+    truncation    the NDCG@k (gain 2^label - 1) that is maximised
 
     Coordinate ascent: several step sizes are tried for one weight at a time, with the others fixed.
 

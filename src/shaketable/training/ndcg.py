@@ -2,8 +2,12 @@
 
     NDCG@k = Σ_{r ≤ k} (2^label_r - 1) / log2(1 + r), divided by the most that the labels allow
 
+Its gain is exponential, as in the papers on learning to rank: nDCG(dcg='exp-log2')@k of ir_measures, not nDCG@k, whose
+gain is linear. Every printed value has this name (`NDCG.name`).
+
 Ties are broken against the ranking: lower label first. A list without relevant documents has NDCG 1 for any ranking, so
-that no model gains or loses on it, and GeoRisk excludes it; trec_eval and `measures.effectiveness` count 0.
+that no model gains or loses on it, and GeoRisk excludes it. trec_eval and `measures.effectiveness` count 0, and so does
+`NDCG.compute_mean`.
 """
 
 from __future__ import annotations
@@ -48,6 +52,15 @@ class NDCG:
     def compute(self, scores: NDArray[np.floating[Any]]) -> Values:
         """Return the NDCG of each list under these scores, one score per row."""
         return self.rank(scores)[1]
+
+    @property
+    def name(self) -> str:
+        """The name of the measure in ir_measures, which says that the gain is exponential."""
+        return "nDCG(dcg='exp-log2')" + (f"@{self.truncation}" if self.truncation else "")
+
+    def compute_mean(self, scores: NDArray[np.floating[Any]]) -> float:
+        """Return the mean of all lists; a list without relevant documents counts 0, as in trec_eval."""
+        return float(np.where(self.without_relevant, 0.0, self.compute(scores)).mean())
 
     def rank(self, scores: NDArray[np.floating[Any]]) -> tuple[NDArray[np.int64], Values]:
         """Return the rows of each list, best first down to the last rank that counts, and the NDCG of each list."""

@@ -21,13 +21,18 @@ from shaketable.nlp.words import NLTK_STOPWORDS
 MAX_LETTER_DIFFERENCES = 2  # between two spellings of one word
 MIN_LETTERS_TO_COMPARE = 4  # shorter words are not compared by spelling
 
-_analyzer = Analyzer()
+_analyzer, _written_analyzer = Analyzer(), Analyzer(lower=False)
 _term_memo: Memo[str] = Memo(_analyzer.to_term)
 
 
 def split_words(text: str) -> list[str]:
     """Return the words in lower case, without punctuation."""
     return _analyzer.split_words(text)
+
+
+def split_written_words(text: str) -> list[str]:
+    """Return the words of `split_words` in their own case."""
+    return _written_analyzer.split_words(text)
 
 
 def stem_content_word(word: str) -> str:

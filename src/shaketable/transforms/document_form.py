@@ -110,9 +110,12 @@ def insert_zero_width_spaces(text: str, query: str) -> str:
 def _change_some_words(text: str, query: str, change: Callable[[str], str]) -> str:
     """Change every fifth word that is not a word of the query."""
     words = [span for span in find_word_spans(text) if not _has_query_word(text[slice(*span)], query)]
-    for start, end in reversed(words[WORDS_PER_CHANGE - 1 :: WORDS_PER_CHANGE]):
-        text = text[:start] + change(text[start:end]) + text[end:]
-    return text
+    parts: list[str] = []
+    done = 0
+    for start, end in words[WORDS_PER_CHANGE - 1 :: WORDS_PER_CHANGE]:
+        parts += (text[done:start], change(text[start:end]))
+        done = end
+    return "".join([*parts, text[done:]])
 
 
 def use_compatible_forms(text: str, query: str) -> str:

@@ -80,7 +80,7 @@ def read_variations(
             raise BadInput(str(error), path, number) from None
         if label is None:
             unlabelled[len(found)] = ValidityCase(
-                "" if method == HUMAN else category, original, text, find_sources(method)
+                "" if method == HUMAN else category, original, text, find_sources(method), queries[qid].text
             )
         why = f"It is labelled as not valid in {path.name}." if label is False else ""
         found.append(Variation(qid, method, category, text, original, label is not False, why))

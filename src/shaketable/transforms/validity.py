@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from shaketable.nlp.bigrams import Bigrams
 from shaketable.nlp.edit_distance import damerau_levenshtein
+from shaketable.nlp.fixed_phrases import find_capitalised_name, find_fixed_phrase
 from shaketable.nlp.pos_context import FUNCTION_WORDS, find_pos_in_context, lookup_pos
 from shaketable.nlp.words import word_set
 from shaketable.transforms.categories import MISSPELLING, NATURALITY, ORDERING, PARAPHRASING
-from shaketable.transforms.content_words import SharedContent, WordSwap, find_swap, split_words
+from shaketable.transforms.content_words import SharedContent, WordSwap, find_swap, split_words, split_written_words
 
 Similarity: TypeAlias = Callable[[list[str], list[str]], NDArray[Any]]
 """A function from two lists of texts of equal length to the cosine similarity of each pair."""
@@ -38,19 +39,28 @@ NON_FINAL_WORDS = word_set(
 )
 """Words that cannot end a query unless they end the original."""
 
+NOT_JUDGED = "Not judged:"
+"""The beginning of the reason for a variation that is neither known to be valid nor known to be invalid."""
 NO_EVIDENCE_REASON = (
-    "Only the thesaurus that it comes from supports it: "
+    f"{NOT_JUDGED} only the thesaurus that it comes from supports it; "
     "install the extra 'neural', or name the collection, to have it judged."
+)
+NO_PHRASES_REASON = (
+    f"{NOT_JUDGED} it may break the phrase {{old!r}}; name the collection, whose texts show whether {{new!r}} is used."
 )
 
 
 class ValidityCase(NamedTuple):
-    """A variation to judge, with its category and the sources used to make it, which are excluded as evidence."""
+    """A variation to judge, with its category and the sources used to make it, which are excluded as evidence.
+
+    `written` is the query as its author wrote it, whose capital letters show names; by default, the original.
+    """
 
     category: str
     original: str
     text: str
     sources: tuple[str, ...] = ()
+    written: str = ""
 
 
 class _WordJudgement(NamedTuple):
@@ -68,18 +78,21 @@ class Validity:
     ordering       exactly the words of the original
     naturality     at least `min_kept_share` of the content words, at most `max_added_words` others, and no end in the
                    middle of a phrase
-    paraphrasing   no word twice that was there once; a replaced word keeps its part of speech and breaks no fixed
-                   phrase; at least `min_expressed_share` of the content words, in themselves or by a synonym
+    paraphrasing   no word twice that was there once; a replaced word keeps its part of speech and breaks no name and
+                   no fixed phrase; at least `min_expressed_share` of the content words, in themselves or by a synonym
 
-    A fixed phrase is two neighbouring content words that `bigrams` counts at least `min_phrase_count` times, in a share
-    of at least `min_phrase_share` of all occurrences of the rarer word. It is broken if the new pair never occurs.
+    A name is a run of capitalised words. A fixed phrase is one of the bundled list, or two neighbouring content words
+    that `bigrams` counts at least `min_phrase_count` times, in a share of at least `min_phrase_share` of all
+    occurrences of the rarer word; such a pair is broken if the new pair never occurs.
 
     The `similarity` function, if given, judges paraphrases and the naturality variations that the words reject. A
     query of n words with similarity s to its original has drifted by (1 - s) n words. The limit is `max_drift_words`,
     or `max_supported_drift_words` for a paraphrase that the words support.
 
-    The sources of a transform do not judge its texts. A thesaurus swap is judged by the other evidence, and is invalid
-    if there is neither a similarity function nor bigrams.
+    The sources of a transform do not judge its texts. A thesaurus swap is judged by the other evidence. Without
+    bigrams, the similarity function can reject it, but can approve it only if the word has no content word or "of"
+    beside it: otherwise the swap may break a phrase that the list lacks, and is not judged. Without a similarity
+    function as well, no thesaurus swap is judged.
     """
 
     max_letter_changes: int = 2
@@ -93,9 +106,9 @@ class Validity:
     similarity: Similarity | None = None
     bigrams: Bigrams | None = None
 
-    def judge(self, category: str, original: str, text: str, sources: tuple[str, ...] = ()) -> str:
-        """Return the reason why a variation is invalid, or "" if it is valid."""
-        return self.judge_all([ValidityCase(category, original, text, sources)])[0]
+    def judge(self, category: str, original: str, text: str, sources: tuple[str, ...] = (), written: str = "") -> str:
+        """Return the reason why a variation is invalid or not judged, or "" if it is valid."""
+        return self.judge_all([ValidityCase(category, original, text, sources, written)])[0]
 
     def judge_all(self, cases: Sequence[ValidityCase]) -> list[str]:
         """Return the result of `judge` for each case, with a single call of the similarity function."""
@@ -110,10 +123,20 @@ class Validity:
             alike = self.similarity([cases[i].original for i in asked], [cases[i].text for i in asked])
             for i, value in zip(asked, alike, strict=True):
                 whys[i] = self._judge_by_encoder(cases[i], said[i].reason, float(value))
-        for i in set(range(len(cases))).difference(asked):
-            if said[i].needs_encoder and whys[i] and THESAURUS in cases[i].sources:
-                whys[i] = "" if self._select_bigrams(cases[i]) else NO_EVIDENCE_REASON
+        for i, case in enumerate(cases):
+            if said[i].needs_encoder and THESAURUS in case.sources:
+                whys[i] = self._complete_swap_judgement(case, whys[i], i in asked)
         return whys
+
+    def _complete_swap_judgement(self, case: ValidityCase, why: str, encoded: bool) -> str:
+        """Return the reason for a thesaurus swap, given the reason so far and whether the encoder judged it."""
+        if self._select_bigrams(case):
+            return why if encoded else ""
+        if not encoded:
+            return NO_EVIDENCE_REASON if why else ""
+        swap = None if why else find_swap(case.original, case.text)
+        phrase = _find_unknown_phrase(swap) if swap else None
+        return NO_PHRASES_REASON.format(old=phrase[0], new=phrase[1]) if phrase else why
 
     def _judge_by_encoder(self, case: ValidityCase, why: str, similarity: float) -> str:
         moved = round(
@@ -127,7 +150,7 @@ class Validity:
         )
 
     def _judge_by_words(self, case: ValidityCase) -> _WordJudgement:
-        category, original, text, _ = case
+        category, original, text = case[:3]
         if not text.strip():
             return _WordJudgement("The text is empty.")
         if text.split() == original.split():
@@ -163,7 +186,7 @@ class Validity:
         )
 
     def _judge_paraphrase(self, case: ValidityCase) -> _WordJudgement:
-        _, original, text, sources = case
+        original, text, sources = case.original, case.text, case.sources
         if not split_words(text):
             return _WordJudgement("It has no words.")
         if split_words(original) == split_words(text):
@@ -171,7 +194,10 @@ class Validity:
         shared = SharedContent(original, text, THESAURUS not in sources)
         if shared.repeated_words:
             return _WordJudgement(f"It repeats {_format_word_list(shared.repeated_words)}.")
-        if (swap := find_swap(original, text)) and (flaw := self._find_flaw(swap, self._select_bigrams(case))):
+        if (swap := find_swap(original, text)) and (
+            flaw := self._find_flaw(swap, self._select_bigrams(case))
+            or _find_broken_phrase(swap, case.written or original)
+        ):
             return _WordJudgement(flaw)
         if shared.unrelated_words:
             return _WordJudgement(
@@ -206,6 +232,32 @@ class Validity:
             ) and not bigrams.count_pair(*new):
                 return f"The collection has the phrase {' '.join(old)!r} but not {' '.join(new)!r}."
         return ""
+
+
+def _find_broken_phrase(swap: WordSwap, written: str) -> str:
+    """Return the reason why a swap breaks a name of the query as written or a phrase of the bundled list, or ""."""
+    changed = [*swap.words[: swap.position], *swap.new_words, *swap.words[swap.position + 1 :]]
+    phrase = find_fixed_phrase(swap.words, swap.position)
+    if phrase and not find_fixed_phrase(changed, swap.position):
+        return f"It breaks the fixed phrase {phrase!r}."
+    words = split_written_words(written)
+    name = find_capitalised_name(words, swap.position) if len(words) == len(swap.words) else ""
+    return f"It breaks the name {name!r}." if name else ""
+
+
+def _find_unknown_phrase(swap: WordSwap) -> tuple[str, str] | None:
+    """Return the words before and after a swap that may be a phrase, or None: a content word beside the swapped one.
+
+    The preposition "of" joins words as in "treaty of versailles".
+    """
+    for old, new in _iterate_changed_pairs(swap):
+        return " ".join(old), " ".join(new)
+    left, right = swap.words[: swap.position], swap.words[swap.position + 1 :]
+    if right[:1] == ["of"] and len(right) > 1:
+        return " ".join((swap.old_word, *right[:2])), " ".join((*swap.new_words, *right[:2]))
+    if left[-1:] == ["of"] and len(left) > 1:
+        return " ".join((*left[-2:], swap.old_word)), " ".join((*left[-2:], *swap.new_words))
+    return None
 
 
 def _iterate_changed_pairs(swap: WordSwap) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:

@@ -15,7 +15,7 @@ from shaketable.core.seeding import ItemRandom, make_item_rng
 from shaketable.datasets import beir
 from shaketable.files.reading import read_lines
 from shaketable.transforms.categories import CATEGORIES, DOCUMENT, classify_variation
-from shaketable.transforms.validity import Validity, ValidityCase
+from shaketable.transforms.validity import NOT_JUDGED, Validity, ValidityCase
 
 MAX_IDLE_DRAWS = 5  # consecutive draws without a new text before a query is given up
 HUMAN = "human"
@@ -38,6 +38,11 @@ class Variation:
     original: str
     valid: bool = True
     why: str = ""
+
+    @property
+    def judged(self) -> bool:
+        """Whether the evidence at hand decides about its validity; if not, `valid` is False."""
+        return not self.why.startswith(NOT_JUDGED)
 
 
 def normalise_query(text: str, lower: bool = True) -> str:
@@ -82,7 +87,7 @@ def vary(
             for text in found[qid]:
                 category = transform.category or classify_variation(original, text)
                 drafts.append((qid, method, category, text, original))
-                cases.append(ValidityCase(category, original, text, sources))
+                cases.append(ValidityCase(category, original, text, sources, queries[qid].text))
     whys = (validity or Validity()).judge_all(cases)
     return [Variation(*draft, not why, why) for draft, why in zip(drafts, whys, strict=True)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
@@ -71,7 +72,9 @@ def _group_movable_tokens(parsed: Parsed, span: Span, keep_phrases: bool) -> lis
     """Return the units that move: each token, or each noun phrase and each token outside them."""
     if not keep_phrases:
         return [[word] for word in parsed.list_words(span)]
-    ends = {chunk.start: chunk.end for chunk in parsed.chunks if chunk.end <= span.end}
+    # the chunks are in the order of the text
+    first, last = (bisect_left(parsed.chunks, Span(end, 0)) for end in span)
+    ends = {chunk.start: chunk.end for chunk in parsed.chunks[first:last] if chunk.end <= span.end}
     found: list[list[str]] = []
     i = span.start
     while i < span.end:

@@ -62,13 +62,14 @@ Csv = Annotated[
 ]  # fmt: skip
 Latex = Annotated[
     Path | None,
-    make_option(Panel.OUTPUT, "--latex", metavar="FOLDER",
-        help="Write each table as a LaTeX file to this folder."),
+    make_option(Panel.OUTPUT, "--latex", metavar="PATH",
+        help="Write the table of systems by measures to this file (.tex), or every table to this folder, for the LaTeX "
+             "package booktabs."),
 ]  # fmt: skip
 Markdown = Annotated[
     Path | None,
-    make_option(Panel.OUTPUT, "--markdown", metavar="FOLDER",
-        help="Write each table as a Markdown file to this folder."),
+    make_option(Panel.OUTPUT, "--markdown", metavar="PATH",
+        help="Write the table of systems by measures to this file (.md), or every table to this folder, as Markdown."),
 ]  # fmt: skip
 PerQuery = Annotated[
     Path | None,
@@ -103,7 +104,8 @@ AllTables = Annotated[
 TableNames = Annotated[
     list[str] | None,
     make_repeatable(Panel.OUTPUT, "--table", metavar="NAME",
-        help="Print this table before the verdict, for example effectiveness or 'risk: per query'."),
+        help="Print this table before the verdict, for example effectiveness, 'risk: per query' or systems (systems by "
+             "measures, with significance)."),
 ]  # fmt: skip
 Quiet = Annotated[
     bool,
@@ -124,6 +126,8 @@ class VerdictFlags:
     tables: AllTables = False
     table: TableNames = None
     json_to: Json = None
+    latex_to: Latex = None
+    markdown_to: Markdown = None
 
 
 @dataclass(frozen=True)

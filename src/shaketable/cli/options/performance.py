@@ -1,4 +1,4 @@
-"""Flags for workers, the device of neural rankers, and the cost of an audit."""
+"""Flags for workers, the device of neural rankers, and the cost and the budget of an audit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from shaketable.cli.help import Panel
 from shaketable.cli.options.groups import make_option
 
 if TYPE_CHECKING:
-    from shaketable.api.options import RunOptions, WorkOptions
+    from shaketable.api.options import BudgetOptions, RunOptions, WorkOptions
 
 KeepGoing = Annotated[
     bool,
@@ -62,10 +62,17 @@ DryRunOnly = Annotated[
         help="Measure nothing and send nothing. Show how many query-document pairs and requests each task needs "
              "from each ranker, and how long they would take."),
 ]  # fmt: skip
+Budget = Annotated[
+    str,
+    make_option(Panel.PERFORMANCE, "--budget", metavar="AMOUNT",
+        help="The work of the rankers, without lexical ones: a time (10m), a number of query-document pairs (20000), "
+             "money ($5, with --price-per-1k) or 'none'. The audit plans its tests to fit. By default, a slow ranker "
+             "gets about ten minutes, and a fast one has no limit."),
+]  # fmt: skip
 PricePer1k = Annotated[
     float | None,
     make_option(Panel.PERFORMANCE, "--price-per-1k", metavar="PRICE", min=0,
-        help="With --dry-run: the price of 1,000 requests to an endpoint, in any currency."),
+        help="With --dry-run or a --budget in money: the price of 1,000 requests to an endpoint, in any currency."),
 ]  # fmt: skip
 SecondsPerRequest = Annotated[
     float,
@@ -109,9 +116,14 @@ class RunFlags(WorkerFlags):
 
 
 @dataclass(frozen=True)
-class DryRunFlags:
-    """The switch for a dry run, and the cost of a request."""
+class CostFlags:
+    """The budget, the switch for a dry run, and the cost of a request."""
 
+    budget: Budget = "auto"
     dry_run: DryRunOnly = False
     price_per_1k: PricePer1k = None
     seconds_per_request: SecondsPerRequest = 0.2
+
+    def to_options(self) -> BudgetOptions:
+        """Return the options of API functions."""
+        return {"budget": self.budget, "price_per_1k": self.price_per_1k}

@@ -50,12 +50,14 @@ Alphas = Annotated[
 SignificanceTest = Annotated[
     str,
     make_option(Panel.STATISTICS, "--significance-test", metavar="TEST",
-        help="The test that compares systems query by query: t_test, wilcoxon or randomisation."),
+        help="The test that compares systems query by query: t_test, wilcoxon, randomisation or tukey_hsd (all systems "
+             "at once, after a two-way analysis of variance)."),
 ]  # fmt: skip
 Correction = Annotated[
     str,
     make_option(Panel.STATISTICS, "--correction", metavar="NAME",
-        help="The correction of p-values for multiple comparisons: holm, bonferroni or bh (Benjamini and Hochberg)."),
+        help="The correction of p-values for multiple comparisons: holm (the default), bonferroni or bh (Benjamini and "
+             "Hochberg). tukey_hsd corrects by itself and takes none."),
 ]  # fmt: skip
 Runs = Annotated[
     list[str] | None,
@@ -79,15 +81,15 @@ Baselines = Annotated[
 Probes = Annotated[
     list[str] | None,
     make_repeatable(Panel.PROBES, "--probe", metavar="PROBE", autocompletion=completion.probes,
-        help="Run only probes with this name or pattern, for example negation or 'shuffle-*'. 'shaketable list "
-             "probes' shows all probes."),
+        help="Run only probes with this name or pattern, for example negation or 'shuffle-*', or the probes of a "
+             "preset: abnirml. 'shaketable list probes' shows all probes."),
 ]  # fmt: skip
 UserPairsFile = Annotated[
     Path | None,
     make_option(Panel.PROBES, "--pairs", metavar="FILE",
         help="A file of your own text pairs: a JSON object on each line, with 'query', the texts 'a' and 'b', and "
-             "'expect', which is a, b or same. The exit code is 1 if the ranker's preference differs from "
-             "'expect'."),
+             "'expect', which is a, b or same; or NevIR's layout, 'q1', 'q2', 'doc1' and 'doc2'. The exit code is 1 "
+             "if the ranker's preference differs from the expectation."),
 ]  # fmt: skip
 MaxDocuments = Annotated[
     int,

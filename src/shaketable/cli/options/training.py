@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -60,7 +60,8 @@ Folds = Annotated[
     int,
     make_option(Panel.DATA, "--folds", metavar="NUMBER", min=0,
         help="The number of folds for cross-validation. Each model ranks the queries that it was not trained on, "
-             "and the lists are joined into one run. 0 means no cross-validation."),
+             "and the lists are joined into one run. With --letor, the model folder gets test.run, test.qrels and the "
+             "model of each fold. 0 means no cross-validation."),
 ]  # fmt: skip
 NotWorseThan = Annotated[
     list[str] | None,
@@ -86,6 +87,12 @@ DefenceText = Annotated[
         help="Train the ranker with a defence against attacks, for example at (adversarial training) or "
              "\"piat(loss='listnet')\"; standard means no defence. Without --adversarial-documents, an undefended "
              "ranker is trained and attacked first. 'shaketable list defences' shows all defences."),
+]  # fmt: skip
+Unlabelled = Annotated[
+    Path | None,
+    make_option(Panel.TRAINING, "--unlabelled", metavar="FILE",
+        help="With --defence piat: a file of queries without judgements (TREC topics, or a query id, a tab and a "
+             "text on each line). Their lists are attacked too, and the ranker learns to keep their order."),
 ]  # fmt: skip
 Overwrite = Annotated[
     bool,
@@ -117,4 +124,9 @@ class LearningFlags:
     preset: Preset = None
     defence: DefenceText = None
     adversarial_documents: AdversarialDocuments = None
+    unlabelled: Unlabelled = None
     overwrite: Overwrite = False
+
+    def to_options(self) -> dict[str, Any]:
+        """Return the flags as options of `st.train`."""
+        return vars(self) | {"not_worse_than": self.not_worse_than or ()}

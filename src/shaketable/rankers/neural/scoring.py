@@ -29,6 +29,8 @@ Out = TypeVar("Out")
 
 TOKENS_PER_BATCH = {"cpu": 4096, "cuda": 65536}
 """Tokens per batch, padding included."""
+CHARS_PER_TOKEN = 3
+"""A low estimate of the characters of a token, so that the queries fit into a batch too."""
 TEXTS_PER_WINDOW = 4096  # texts tokenised, sorted and scored at a time
 VECTOR_CACHE_BYTES = 1 << 30  # vectors and their texts
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -50,6 +52,7 @@ class NeuralRanker:
     precision: str = "float32"
     counters: Counter[str] = field(default_factory=Counter)
     pointwise: ClassVar[bool] = True
+    pads_texts: ClassVar[bool] = True
 
     @property
     def family(self) -> str:
@@ -75,6 +78,11 @@ class NeuralRanker:
     def num_gpus(self) -> float:
         """The GPUs that a cluster worker needs."""
         return float(self.device.type == "cuda")
+
+    @property
+    def batch_chars(self) -> int:
+        """The characters of the texts in a call: they fit one batch."""
+        return CHARS_PER_TOKEN * self.batch_tokens
 
     @property
     def noise(self) -> float:
@@ -165,6 +173,12 @@ class EncoderRanker(NeuralRanker):
     net: Encoder
     _query_cache: ArrayCache[Floats] = field(default_factory=lambda: ArrayCache(VECTOR_CACHE_BYTES // 8), repr=False)
     _text_cache: ArrayCache[Floats] = field(default_factory=lambda: ArrayCache(VECTOR_CACHE_BYTES), repr=False)
+    pads_texts: ClassVar[bool] = False  # known texts are compared with a query faster together
+
+    @property
+    def batch_chars(self) -> int:
+        """The characters of the texts in a call: those of several batches, because most texts are known."""
+        return 8 * super().batch_chars
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
         """Return one array per slate."""

@@ -149,7 +149,7 @@ def _extract_roles(figure: Figure, kind: ChartKind, table: pd.DataFrame) -> pd.D
     import pandas as pd
 
     named = {role: getattr(figure, role) for role in ("x", "y", "color") if getattr(figure, role)}
-    more = {role: getattr(figure, role) for role in ("join", "mark", "label") if getattr(figure, role)}
+    more = {role: getattr(figure, role) for role in ("join", "mark", "label", "shade") if getattr(figure, role)}
     if absent := [column for column in (*named.values(), *more.values()) if column not in table.columns]:
         raise BadInput(f"figure {figure.title!r}: table {figure.table!r} has no column {absent[0]!r}")
     value = getattr(figure, kind.numeric_roles[-1])
@@ -163,7 +163,7 @@ def _extract_roles(figure: Figure, kind: ChartKind, table: pd.DataFrame) -> pd.D
         interval["n"] = "queries"
     columns = {}
     for role, column in {**named, **more, **interval}.items():
-        if role in kind.numeric_roles or role in interval:
+        if role in (*kind.numeric_roles, "shade") or role in interval:
             try:
                 numbers = pd.to_numeric(table[column]).to_numpy(dtype=float, na_value=np.nan)
             except (TypeError, ValueError) as error:

@@ -85,7 +85,7 @@ def draw_scatter(plot: Plot) -> Any:
     """Draw points, labelled if each is a series of its own or has a label, otherwise coloured by series.
 
     Intervals are lines through the point. Points with the same `join` are joined in the order of the table, and a
-    point with a `mark` is drawn as that text.
+    point with a `mark` is drawn as that text. A point with a lower `shade` is paler.
     """
     import altair as alt
     import pandas as pd
@@ -109,9 +109,13 @@ def draw_scatter(plot: Plot) -> Any:
         line = lines.mark_line(strokeWidth=1.2, opacity=0.6, color=NEUTRAL_COLOR, aria=False)
         layers.append(line.encode(x=x, y=y, detail="join:N", order="position:Q"))
     marked = frame["mark"].fillna("") != "" if "mark" in frame else frame["x"] != frame["x"]
-    points = plot.build_chart(frame[~marked]).mark_circle(
-        size=60 if len(frame) <= MAX_LABELLED_POINTS else 24, opacity=0.85
-    )
+    size = 60 if len(frame) <= MAX_LABELLED_POINTS else 24
+    if "shade" in frame:
+        shaded = frame.assign(shade=frame["shade"].fillna(frame["shade"].max()))
+        opacity = alt.Opacity("shade:Q", scale=alt.Scale(range=[0.2, 1.0]), legend=None)
+        points = plot.build_chart(shaded[~marked]).mark_circle(size=size).encode(opacity=opacity)
+    else:
+        points = plot.build_chart(frame[~marked]).mark_circle(size=size, opacity=0.85)
     layers.append(add_hints(points.encode(x=x, y=y, color=color)))
     if marked.any():
         marks = plot.build_chart(frame[marked]).mark_text(fontSize=18, fontWeight="bold", aria=False)
