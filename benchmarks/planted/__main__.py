@@ -12,6 +12,7 @@ from benchmarks.planted import __doc__ as description
 from benchmarks.planted import tables
 from benchmarks.planted.audits import AuditRow, open_collection, run_points
 from benchmarks.planted.bases import BaseRanker, Level
+from benchmarks.planted.budgets import SHARES, check_budgets, describe_budgets, draw_points, limit_points
 from benchmarks.planted.design import (
     LEVELS,
     SAMPLE,
@@ -27,7 +28,7 @@ from benchmarks.planted.equal_rankers import measure_equal_rankers
 from benchmarks.planted.intervals import Population, build_population, cover_drops, cover_rates, measure_power
 from benchmarks.planted.tables import Limit
 
-AUDITS, SOUND, GATE, COVERAGE, POWER = PARTS = ("audits", "sound", "gate", "coverage", "power")
+AUDITS, SOUND, BUDGET, GATE, COVERAGE, POWER = PARTS = ("audits", "sound", "budget", "gate", "coverage", "power")
 DEFAULT_SHARE = 0.4
 """The share of the flawed audits that fits into an hour on two cores."""
 TRIALS = {GATE: 400, COVERAGE: 2000, POWER: 400}
@@ -83,6 +84,16 @@ def run_sound(options: argparse.Namespace) -> Iterator[Limit]:
     yield from tables.check_sound(rows)
 
 
+def run_budget(options: argparse.Namespace) -> Iterator[Limit]:
+    """Audit the same rankers exhaustively and with shares of the pairs."""
+    collections = _select_collections(options)
+    _run(list_twins(collections), options)
+    full = _run(draw_points(collections, options.quick), options)
+    limited = {share: _run(limit_points(full, share), options) for share in SHARES}
+    show(describe_budgets(full, limited))
+    yield from check_budgets(full, limited)
+
+
 def run_gate(options: argparse.Namespace) -> Iterator[Limit]:
     """Measure the failure rate of the default gate for equal rankers."""
     rates = measure_equal_rankers(_count_trials(GATE, options), options.workers)
@@ -105,7 +116,14 @@ def run_power(options: argparse.Namespace) -> Iterator[Limit]:
     yield from ()
 
 
-RUN_PART = {AUDITS: run_flawed, SOUND: run_sound, GATE: run_gate, COVERAGE: run_coverage, POWER: run_power}
+RUN_PART = {
+    AUDITS: run_flawed,
+    SOUND: run_sound,
+    BUDGET: run_budget,
+    GATE: run_gate,
+    COVERAGE: run_coverage,
+    POWER: run_power,
+}
 
 
 SHOWN: list[list[str]] = []

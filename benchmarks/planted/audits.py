@@ -36,7 +36,10 @@ MAX_AUDITS_PER_WORKER = 20
 
 @dataclass(frozen=True)
 class AuditRow:
-    """The result of one audit; `found_worse` is the answer of `compare` with the twin, None for sound rankers."""
+    """The result of one audit.
+
+    `found_worse` is the answer of `compare` with the twin; None for sound rankers and for audits with a budget.
+    """
 
     point: Point
     reading: Reading
@@ -87,7 +90,14 @@ def run_audit(point: Point, tasks: Sequence[str] = ()) -> tuple[Audit, int]:
     """Return the audit of a planted ranker beside BM25, and the number of pairs that the planted ranker scores."""
     ranker = build_ranker(point)
     rankers: dict[str, RankerLike] = {FIRST_STAGE: FIRST_STAGE, RANKER: PlantedModel(ranker)}
-    audit = shaketable.audit(list_collections()[point.collection], rankers, tasks, max_queries=MAX_QUERIES, runs=False)
+    audit = shaketable.audit(
+        list_collections()[point.collection],
+        rankers,
+        tasks,
+        max_queries=MAX_QUERIES,
+        runs=False,
+        budget=point.budget or None,
+    )
     return audit, ranker.pairs
 
 
@@ -101,7 +111,7 @@ def run_point(point: Point, folder: Path) -> AuditRow:
     found_worse = None
     if point.ranker == TWIN:
         audit.save(twin)
-    elif point.strength != SOUND_STRENGTH:
+    elif point.strength != SOUND_STRENGTH and not point.budget:
         found_worse = is_found_worse(shaketable.compare(twin, audit))
     return AuditRow(point, read_verdict(audit), pairs, round(seconds, 1), found_worse, fingerprint_source())
 

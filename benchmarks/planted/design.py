@@ -21,16 +21,21 @@ TWIN, SOUND_STRENGTH = "twin", "sound"
 
 @dataclass(frozen=True, order=True)
 class Point:
-    """One audit: the name of a flaw, a sound ranker or `TWIN`, its strength, the level of its base, the collection."""
+    """One audit: the name of a flaw, a sound ranker or `TWIN`, its strength, the level of its base, the collection.
+
+    `budget` is the number of pairs that the audit may ask for; 0 is no limit.
+    """
 
     ranker: str
     strength: str
     level: str
     collection: str
+    budget: int = 0
 
     @property
     def key(self) -> str:
-        return " | ".join((self.ranker, self.strength, self.level, self.collection))
+        limited = f"{self.budget:,} pairs" if self.budget else ""
+        return " | ".join(filter(None, (self.ranker, self.strength, self.level, self.collection, limited)))
 
 
 def list_collections() -> dict[str, str]:
