@@ -26,6 +26,7 @@ RANKERS = Registry(
         "rm3": "shaketable.rankers.feedback:RM3",
         "doct5query": "shaketable.rankers.doct5query:DocT5Query",
         "http": "shaketable.rankers.http.reranker:HttpEndpoint",
+        "search": "shaketable.rankers.http.searcher:SearchEndpoint",
         "llm": "shaketable.rankers.llm.model:LLM",
         "python": "shaketable.rankers.python:PythonObject",
         "run": "shaketable.rankers.run_file:RunFile",
@@ -40,6 +41,7 @@ RANKERS = Registry(
     },
     shorthands={
         r"llm:(.+)": "llm",
+        r"search:(.+)": "search",
         rf"({ENDPOINT_PATTERN})": "http",
         r"run:(.+)": "run",
         r"hf:(.+)": "hf",

@@ -172,9 +172,14 @@ class HttpClient:
         return min(MAX_WAIT_S, self.deadline)
 
     def post(self, content: bytes, stop: Event) -> HttpReply:
-        """Post until there is a success or a refusal, and return it. The wait doubles after each temporary failure.
+        """Post to the address of this client, as `send` does; redirects change the address for later requests."""
+        return self.send("POST", "", content, stop)
 
-        If the server answers other requests meanwhile, a busy response does not count as an attempt.
+    def send(self, method: str, url: str, content: bytes, stop: Event) -> HttpReply:
+        """Send a request until there is a success or a refusal, and return it.
+
+        The wait doubles after each temporary failure. If the server answers other requests meanwhile, a busy response
+        does not count as an attempt. Without a URL, the request goes to the address of this client.
         """
         tried = 0
         while True:
@@ -183,7 +188,7 @@ class HttpClient:
                     f"{self.url} {self.limiter.stop_reason or 'got no request, because another request failed'}"
                 )
             before, wait = self.limiter.answered_count, self.backoff * 2**tried
-            outcome = self._attempt_holding_slot(content)
+            outcome = self._attempt_holding_slot(method, url, content)
             if isinstance(outcome, HttpReply):
                 return outcome
             tried += 1
@@ -219,11 +224,11 @@ class HttpClient:
         said = " ".join(redact(reply.text, 2 * MAX_EXCERPT_CHARS).split())
         return repr(said[:MAX_EXCERPT_CHARS])
 
-    def _attempt_holding_slot(self, content: bytes) -> HttpReply | FailedAttempt:
+    def _attempt_holding_slot(self, method: str, url: str, content: bytes) -> HttpReply | FailedAttempt:
         """Attempt a request and release its slot; the other threads learn of a busy server before they get the slot."""
         outcome: HttpReply | FailedAttempt | None = None
         try:
-            outcome = self._attempt(content)
+            outcome = self._attempt(method, url, content)
             if isinstance(outcome, FailedAttempt) and outcome.status in BUSY_STATUSES:
                 asked = outcome.asked_wait
                 self.limiter.report_busy(asked if asked is not None and asked <= self.max_wait else None)
@@ -231,12 +236,12 @@ class HttpClient:
         finally:
             self.limiter.release(isinstance(outcome, HttpReply))
 
-    def _attempt(self, content: bytes) -> HttpReply | FailedAttempt:
+    def _attempt(self, method: str, url: str, content: bytes) -> HttpReply | FailedAttempt:
         import httpcore
 
         wrong_address = f"is this the address of {self.endpoint_description}?"
         try:
-            reply = self._post_following_redirects(content)
+            reply = self._send_following_redirects(method, url, content)
         except UnreadableReply as error:
             return FailedAttempt(str(error), error.remedy or wrong_address)
         except httpcore.TimeoutException:
@@ -253,15 +258,15 @@ class HttpClient:
         asked = parse_retry_after(reply.headers) if reply.status in BUSY_STATUSES else None
         return FailedAttempt(f"answered {reply.status}: {self.excerpt(reply)}", remedy, reply.status, asked)
 
-    def _post_following_redirects(self, content: bytes) -> HttpReply:
-        """Post, and follow redirects within the origin; later requests go directly to the new address."""
-        url, ends_at = self.url, time.monotonic() + self.deadline
+    def _send_following_redirects(self, method: str, address: str, content: bytes) -> HttpReply:
+        """Send a request, and follow redirects within the origin; the address of this client is updated."""
+        url, ends_at = address or self.url, time.monotonic() + self.deadline
         for _ in range(MAX_REDIRECTS):
-            reply = self._send_once("POST", url, content, ends_at)
+            reply = self._send_once(method, url, content, ends_at)
             if reply.status not in REDIRECT_STATUSES or not (
                 there := resolve_redirect(url, reply.headers.get("location", ""))
             ):
-                self.url = url
+                self.url = self.url if address else url
                 return reply
             url = there
         return reply

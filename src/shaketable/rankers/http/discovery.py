@@ -33,6 +33,7 @@ from shaketable.rankers.http.dialects import (
     wants_model,
 )
 from shaketable.rankers.http.reply import HttpReply
+from shaketable.rankers.http.search_dialects import looks_like_search_engine
 from shaketable.scoring.validation import validate_scores
 
 if TYPE_CHECKING:
@@ -115,7 +116,11 @@ class Discovery:
                         continue
                     return name, model, self.read_scores(reply, SAMPLE_TEXTS)
                 problem = problem or f"answered in a format of no known dialect: {self.http_client.excerpt(reply)}"
+                if looks_like_search_engine(self.settings.url, reply):
+                    break
                 continue
+            if looks_like_search_engine(self.settings.url, reply):
+                break
             if not model and wants_model(reply.text) and (model := self.find_only_model(name, reply)):
                 order.insert(0, name)
                 continue
@@ -124,6 +129,9 @@ class Discovery:
             missed = parse_missing_fields(reply.text)
             order.sort(key=lambda other: DIALECTS[other].documents_field not in missed)
             problem = problem or f"answered {reply.status}: {self.http_client.excerpt(reply)}"
+        if looks_like_search_engine(self.settings.url, reply):
+            url = self.settings.url
+            raise RankerFailed(f"{url} is a search engine, not a rerank endpoint: write --ranker search:{url}")
         write = RANKERS.spec(replace(self.settings, dialect="NAME"))
         raise RankerFailed(
             f"{self.http_client.url} {problem}; the dialects tried are {', '.join(tried)}; "
@@ -216,7 +224,7 @@ def _suggest_remedy(
     served: Sequence[str] | None,
 ) -> str:
     if reply.status in (401, 403):
-        return _suggest_key(settings, http_client)
+        return suggest_key(settings, http_client)
     if 300 <= reply.status < 400:
         there = reply.headers.get("location", "nowhere")
         return f"the server redirects to {there}; if texts may be sent there, write that address"
@@ -242,7 +250,8 @@ def _suggest_remedy(
     return ""
 
 
-def _suggest_key(settings: HttpEndpoint, http_client: HttpClient) -> str:
+def suggest_key(settings: Any, http_client: HttpClient) -> str:
+    """Return how to give the server its key, for the settings of any endpoint."""
     if http_client.secret:
         return f"the key in the environment variable {settings.key_variable} was sent, but the server rejects it"
     vendor = find_vendor(settings.host)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -17,8 +15,9 @@ from shaketable.core.documents import Collection, Scores, Slate, fingerprint
 from shaketable.core.errors import BadInput, RankerFailed, ShaketableError, UnknownName
 from shaketable.core.protocols import Ranker
 from shaketable.executors.base import Job, ThreadExecutor, as_completed
-from shaketable.rankers.http.client import NEVER_STOP, HttpClient, describe_model, is_local_host
-from shaketable.rankers.http.dialects import DIALECTS, detect_dialect_from_url, find_vendor, parse_text_limit
+from shaketable.rankers.http.address import EndpointSettings
+from shaketable.rankers.http.client import NEVER_STOP, HttpClient, describe_model
+from shaketable.rankers.http.dialects import DIALECTS, detect_dialect_from_url, parse_text_limit
 from shaketable.rankers.http.discovery import ServerProfile, discover, make_refusal_error, parse_scores
 
 DEFAULT_TEXTS_PER_REQUEST = 100
@@ -31,7 +30,7 @@ def documented_field(default: Any, description: str, example: str) -> Any:
 
 
 @dataclass(frozen=True)
-class HttpEndpoint:
+class HttpEndpoint(EndpointSettings):
     """A rerank endpoint by its URL: Cohere, Jina, infinity, vLLM, llama.cpp, TEI, Elasticsearch and others.
 
     Before the first list, a few small requests detect settings that you leave open (`rankers.http.discovery`): the
@@ -71,18 +70,7 @@ class HttpEndpoint:
         """Check the settings and return the ranker, which sends its first request when it is used."""
         self._validate()
         dialect = DIALECTS[self.dialect if self.dialect != "auto" else detect_dialect_from_url(self.url) or "cohere"]
-        key = self._read_key()
-        header, before = dialect.key_header
-        client = HttpClient(
-            self.address,
-            {"Content-Type": "application/json", **dialect.headers, **({header: before + key} if key else {})},
-            key,
-            self.timeout,
-            self.deadline,
-            self.retries,
-            self.backoff,
-            self.concurrency,
-        )
+        client = self.open_client(self.make_headers(*dialect.key_header) | dict(dialect.headers))
         return HttpReranker(self.display_name or self.url, self, client)
 
     @property
@@ -90,67 +78,10 @@ class HttpEndpoint:
         """The model, if one is named, and the host, so a table can tell two models at one address apart."""
         return describe_model(self.model, self.address)
 
-    @property
-    def address(self) -> str:
-        """The URL with its scheme: http by default, as in a browser, and https at port 443.
-
-        >>> HttpEndpoint("localhost:8080/rerank").address, HttpEndpoint("api.example.org:443/rerank").address
-        ('http://localhost:8080/rerank', 'https://api.example.org:443/rerank')
-        """
-        if re.match(r"[a-z][a-z0-9+.-]*://", self.url, re.IGNORECASE):
-            return self.url
-        return f"{'https' if re.match(r'[^/]+:443(/|$)', self.url) else 'http'}://{self.url}"
-
-    @property
-    def host(self) -> str:
-        import httpx
-
-        return httpx.URL(self.address).host
-
-    @property
-    def key_variable(self) -> str:
-        """The environment variable that holds the key; "" if there is none for this host."""
-        vendor = find_vendor(self.host)
-        return self.key_env or (vendor.key_env if vendor else "")
-
-    def _read_key(self) -> str:
-        """Return the key for this host. A key with a named variable must be set and must not be sent unencrypted."""
-        key = os.environ.get(self.key_variable, "").strip() if self.key_variable else ""
-        if self.key_env and not key:
-            raise BadInput(f"{self.url}: environment variable {self.key_env} (the API key) is not set")
-        if not (key.isascii() and key.isprintable()):
-            raise BadInput(f"the key in {self.key_variable} has characters that an HTTP header cannot carry")
-        if key and not self.address.lower().startswith("https:") and not is_local_host(self.host):
-            raise BadInput(
-                f"{self.url}: the key in {self.key_variable} would be sent unencrypted; "
-                "write https://, or use a tunnel that ends on localhost"
-            )
-        return key
-
     def _validate(self) -> None:
-        import httpx
-
-        try:
-            url = httpx.URL(self.address)
-        except httpx.InvalidURL as error:
-            raise BadInput(f"{self.url!r} is not a URL ({error})") from error
-        if url.userinfo:
-            raise BadInput(
-                f"the URL for {url.host} contains a password: remove it, put the key into an environment variable, and "
-                "name that with key_env"
-            )
-        if url.scheme not in ("http", "https") or not url.host:
-            raise BadInput(f"{self.url!r} is not the URL of an endpoint: write http://HOST/PATH or https://HOST/PATH")
-        if (
-            self.concurrency < 1
-            or min(self.timeout, self.deadline) <= 0
-            or self.retries < 0
-            or self.backoff < 0
-            or self.batch < 0
-        ):
-            raise BadInput(
-                f"{self.url}: timeout, deadline and concurrency must be above 0; retries, backoff and batch at least 0"
-            )
+        self.validate_address()
+        if self.batch < 0:
+            raise BadInput(f"{self.url}: batch must be at least 0")
         if self.batch and self.pointwise is False:
             raise BadInput(f"{self.url}: batch splits lists, which pointwise=False forbids; leave out one of them")
         if self.dialect != "auto" and self.dialect not in DIALECTS:
