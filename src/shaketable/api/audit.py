@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from shaketable.api.hits import describe_documents, list_first_hits, use_hits
 from shaketable.api.options import (
     DEFAULT_DEPTH,
     DEFAULT_FIRST_STAGE,
@@ -281,11 +282,11 @@ def audit(
     if gated and not any(isinstance(task, FirstStage) for task in chosen):
         chosen = [FirstStage(), *chosen]
     notify = options.get("notify", ignore_message)
-    experiment = open_experiment(first, models, **options)
+    experiment = list_first_hits(open_experiment(first, models, **options))
     if not models and any(getattr(task, "needs_rankers", True) for task in chosen):
         experiment = replace(experiment, models=choose_default_models(experiment, notify))
     notify(
-        f"The collection {experiment.collection.name} has {len(experiment.collection.docs):,} documents, "
+        f"The collection {experiment.collection.name} has {describe_documents(experiment.collection)}, "
         f"{len(experiment.queries):,} queries."
         + (f" The rankers are {', '.join(experiment.models)}." if experiment.models else "")
     )
@@ -419,6 +420,7 @@ def open_experiment(
 ) -> Experiment:
     """Return an experiment on a collection, with a score cache under $SHAKETABLE_HOME."""
     whole = load(data, None, candidates, split_ratio, seed, query_types)
+    whole, models, first_stage = use_hits(whole, models, first_stage)
     part = (TEST if TEST in whole.splits else None) if split is None else None if split == "all" else split
     store = Store(home_folder() / "scores.sqlite")
     engine = ScoringEngine(store, progress=progress, keep_going=keep_going, executor=executor or SerialExecutor())

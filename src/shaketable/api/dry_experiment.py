@@ -12,9 +12,10 @@ import numpy as np
 from shaketable.core.documents import Collection, Scores, Slate
 from shaketable.core.errors import NotApplicable, ShaketableError
 from shaketable.core.home import home_folder
-from shaketable.core.protocols import Model, Ranker, RecordedRanker
+from shaketable.core.protocols import Model, Ranker, RecordedRanker, can_score_texts
 from shaketable.core.seeding import make_item_rng
 from shaketable.experiment import Experiment
+from shaketable.rankers.http.hits import HitCorpus
 from shaketable.scoring.engine import ScoringEngine
 from shaketable.scoring.store import Store
 from shaketable.scoring.traits import RankerTraits
@@ -37,6 +38,8 @@ class ReadOnlyStore(Store):
             pass
 
 
+MADE_UP_DOCNOS = tuple(f"hit{number}" for number in range(500))
+"""The documents of an engine without judgements, in a dry run."""
 TRAINING_REFUSAL = "it trains rankers, which a dry run does not"
 
 
@@ -150,11 +153,12 @@ def make_dry_ranker(
         def search(self: _Dry, queries: Sequence[str], k: int) -> list[dict[str, float]]:
             found = find_candidates(queries, k)
             count.searches += len(queries)
-            count.pairs += sum(map(len, found))
+            count.pairs += sum(map(len, found)) if can_score_texts(ranker) else len(queries)
             count.requests += len(queries) if remote else 0
             return found
 
         traits["search"] = search
+        traits |= {} if can_score_texts(ranker) else {"score": None}
     named = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
     return type(kind.__name__, (_Dry,), {**traits, **named})(ranker, count)
 
@@ -184,6 +188,12 @@ class UntrainedModel:
         raise NotApplicable("it is not trained yet")
 
 
+def make_up_hits(query: str, pool: Sequence[str], k: int) -> dict[str, float]:
+    """Return a list of at most k documents that depends on the query, in place of a search."""
+    rng = make_item_rng(0, "hits", query)
+    return {docno: 1 / rank for rank, docno in enumerate(rng.permutation(pool)[:k], 1)}
+
+
 def make_dry_experiment(
     opened: Experiment, models: Mapping[str, Model], counts: Mapping[str, RequestCount]
 ) -> DryExperiment:
@@ -192,13 +202,19 @@ def make_dry_experiment(
     progress = opened.engine.progress
     searching = replace(opened, models={}, engine=ScoringEngine(progress=progress))
 
+    pool = sorted({docno for grades in opened.collection.qrels.values() for docno in grades}) or MADE_UP_DOCNOS
+    hits = isinstance(opened.collection.docs, HitCorpus)
+    documents = HitCorpus(made_up=True) if hits else opened.collection.docs
+
     def finder(queries: Sequence[str], k: int) -> list[dict[str, float]]:
+        if hits:
+            return [make_up_hits(query, pool, k) for query in queries]
         texts = {str(i): query for i, query in enumerate(queries)}
         found = searching.with_depth(k).search_first_stage(texts)
         return [dict(found.get(key, {})) for key in texts]
 
     return DryExperiment(
-        opened.collection,
+        replace(opened.collection, docs=documents),
         {
             name: (DryLanguageModel if hasattr(model, "wordings") else DryModel)(model, name, counts[name], finder)
             for name, model in models.items()

@@ -171,6 +171,7 @@ def dry_run(
     with block_network():
         models, chosen, first = prepare_audit(data, rankers, tasks)
         opened = open_experiment(first, models, **options)
+        models = dict(opened.models)  # an engine that finds the documents is one of them
         if not models:
             notify = options.get("notify", ignore_message)
             models = choose_default_models(opened, notify, lambda experiment: UntrainedModel("knrm"))

@@ -9,19 +9,25 @@ from shaketable.core.registries import ENDPOINT_PATTERN, RANKERS
 from shaketable.datasets.validation import ValidationCheck
 from shaketable.rankers.http.diagnostics import diagnose_endpoint
 from shaketable.rankers.http.reranker import HttpEndpoint
+from shaketable.rankers.http.search_diagnostics import diagnose_engine
+from shaketable.rankers.http.searcher import SearchEndpoint
 
 
 def is_endpoint(text: str) -> bool:
-    """Return True if a text names an endpoint: an address, or http(...).
+    """Return True if a text names an endpoint: an address, http(...), search:URL or search(...).
 
     >>> is_endpoint("localhost:8080/rerank"), is_endpoint("http(url='https://h/rerank')"), is_endpoint("my-folder/x")
     (True, True, False)
+    >>> is_endpoint("search:http://localhost:9200/films")
+    True
     """
-    return bool(re.fullmatch(rf"{ENDPOINT_PATTERN}|http\(.*\)", split_name(text)[1], re.DOTALL))
+    return bool(re.fullmatch(rf"{ENDPOINT_PATTERN}|(?:http|search)\(.*\)|search:.+", split_name(text)[1], re.DOTALL))
 
 
 def examine_endpoint(text: str) -> list[ValidationCheck]:
-    """Return checks of an endpoint: dialect, latency, noise, ties, saturation, limits, and whether it ranks at all."""
+    """Return checks of a rerank endpoint or a search engine: dialect, latency, noise, limits, and whether it ranks."""
     settings = RANKERS.build(split_name(text)[1])
+    if isinstance(settings, SearchEndpoint):
+        return diagnose_engine(settings)
     assert isinstance(settings, HttpEndpoint)
     return diagnose_endpoint(settings)

@@ -83,7 +83,9 @@ def check_gate_findings(
             raise BadInput(f"a rule refers to {lost[0]}, which needs judgements, {remedy}")
         if not wanted:
             return
-        models = models or choose_default_models(few, ignore_message, lambda experiment: UntrainedModel("knrm"))
+        models = dict(few.models) or choose_default_models(
+            few, ignore_message, lambda experiment: UntrainedModel("knrm")
+        )
         check_rankers(gates, models)
         found, complete = _rehearse(few, models, chosen)
         if wanted := _select_unreported(wanted, found):

@@ -75,6 +75,11 @@ class RecordedRanker(Protocol):
     def recorded(self) -> Run: ...
 
 
+def can_score_texts(ranker: object) -> bool:
+    """Return True if a ranker scores any text; a run file does not, and a search engine knows its own index only."""
+    return callable(getattr(ranker, "score", None)) and not isinstance(ranker, RecordedRanker)
+
+
 class Model(Protocol):
     """A ranker that is not yet opened on a collection: a value with a text form, such as "bm25(k1=0.9)"."""
 
@@ -242,7 +247,8 @@ class Task(Protocol):
     A task may also have these attributes: `opt_in = True` if the task runs only when named, for example because it
     trains rankers; `needs_rankers = False` if it can run without rankers, so no default rankers are opened; a static
     method `applies_to(model)` if it is for some models only; `adaptive = True` if its requests depend on the results,
-    as in an attack, so its cost can only be estimated.
+    as in an attack, so its cost can only be estimated; `accepts_search = True` if it changes queries only, so the lists
+    of a search engine are enough.
 
     Attributes
     ----------

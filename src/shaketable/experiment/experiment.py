@@ -13,7 +13,15 @@ from typing import Any
 
 from shaketable.core.documents import Collection, Doc, Qrels, Query, Run, Slate, rank_docnos
 from shaketable.core.errors import BadInput, RankerFailed, ShaketableError, UnknownName, explain_user_errors
-from shaketable.core.protocols import Learner, Model, Ranker, RecordedRanker, Retriever, Transform
+from shaketable.core.protocols import (
+    Learner,
+    Model,
+    Ranker,
+    RecordedRanker,
+    Retriever,
+    Transform,
+    can_score_texts,
+)
 from shaketable.core.registries import LEARNERS, RANKERS
 from shaketable.core.results import ScoreTable
 from shaketable.datasets.splits import TRAIN, Fold, make_folds
@@ -249,7 +257,7 @@ class Experiment:
             if isinstance(ranker, RecordedRanker):
                 lists = ranker.recorded
                 run = {qid: take_top(lists[qid], self.depth) for qid in self.queries if qid in lists}
-            elif self.collection.candidates:
+            elif self.collection.candidates and can_score_texts(ranker):
                 run = self.rerank(name, self.texts, self.candidates)
             else:
                 run = self.run_pipeline(name, self.texts)
@@ -265,12 +273,22 @@ class Experiment:
 
     @property
     def scoring_rankers(self) -> list[str]:
-        """The rankers that can score new texts; a run file cannot."""
+        """The rankers that can score new texts; a run file and a search engine cannot."""
+        return [name for name in self.models if can_score_texts(self.get_ranker(name))]
+
+    @property
+    def live_rankers(self) -> list[str]:
+        """The rankers that answer new queries; a run file does not."""
         return [name for name in self.models if not isinstance(self.get_ranker(name), RecordedRanker)]
 
     @cached_property
     def baseline(self) -> str:
-        """The name of the ranker that is the first stage; "" if none is."""
+        """The name of the ranker that is the first stage; "" if none is.
+
+        A search engine is the baseline of rankers that re-rank its hits; without any, it is itself under test.
+        """
+        if self.live_rankers and not self.scoring_rankers:
+            return ""
         if self._first_stage_name in self.models:
             return self._first_stage_name
         try:
@@ -461,11 +479,16 @@ class Experiment:
             return self.first_stage
         return f"{self.first_stage} (first stage)"
 
-    def _search(self, name: str, texts: Mapping[str, str]) -> Run:
+    def search_uncached(self, name: str, texts: Mapping[str, str], k: int) -> Run:
+        """Return the first k documents that a retriever finds now for the given query texts, without the cache."""
+        return self._search(name, texts, k, use_cache=False)
+
+    def _search(self, name: str, texts: Mapping[str, str], k: int = 0, *, use_cache: bool = True) -> Run:
         ranker = self.get_ranker(name)
         if not isinstance(ranker, Retriever):
             raise BadInput(f"the first stage {name} cannot search a collection; use bm25, or give candidates")
-        lists = self.engine.search(ranker, list(texts.values()), self.depth, name, self.get_remote_spec(name))
+        spec = self.get_remote_spec(name)
+        lists = self.engine.search(ranker, list(texts.values()), k or self.depth, name, spec, use_cache=use_cache)
         return {qid: found for qid, found in zip(texts, lists, strict=True) if found is not None}
 
     def get_training_candidates(self, qids: Sequence[str]) -> Run | None:

@@ -105,14 +105,21 @@ class ScoringEngine:
         return [collapse_ties(answer, traits.noise) for answer in answers] if traits.noise else answers
 
     def search(
-        self, ranker: Retriever, queries: Sequence[str], k: int, name: str = "", remote_spec: RemoteSpec | None = None
+        self,
+        ranker: Retriever,
+        queries: Sequence[str],
+        k: int,
+        name: str = "",
+        remote_spec: RemoteSpec | None = None,
+        *,
+        use_cache: bool = True,
     ) -> list[dict[str, float] | None]:
         """Return the top k documents of each query text, docno -> score, best first; None as in `score`.
 
         A top-k list is served from the cache if the same or a longer list was found before.
         """
         handle = _RankerHandle.from_ranker(ranker, name, remote_spec)
-        values, indices_by_query = self._run_units(handle, QueryUnits(k), queries, use_cache=True)
+        values, indices_by_query = self._run_units(handle, QueryUnits(k), queries, use_cache)
         answers = [values[i] for (i,) in indices_by_query]
         return [None if answer is None else answer.head(k, handle.traits.noise) for answer in answers]
 
@@ -400,19 +407,18 @@ class ScoringEngine:
         if name not in self._cache_validity:
             stored = [i for i, key in enumerate(keys) if key in known]
             some = [stored[j] for j in sorted({0, len(stored) // 2, len(stored) - 1})]
-            once, again = (
-                [
-                    unit_type.as_scores(a)
-                    for a in unit_type.build_request([units[i] for i in some]).run(handle.ranker, handle.traits.name)
-                ]
+            answers, repeated = (
+                unit_type.build_request([units[i] for i in some]).run(handle.ranker, handle.traits.name)
                 for _ in range(2)
             )
+            once, again = ([unit_type.as_scores(a) for a in asked] for asked in (answers, repeated))
             kept = [unit_type.as_scores(known[keys[i]]) for i in some]
-            noise = max(float(np.abs(a - b).max(initial=0)) for a, b in zip(once, again, strict=True))
+            noise = max(_measure_difference(a, b) for a, b in zip(once, again, strict=True))
             near = 1e-6 + 2 * max(noise, handle.traits.noise_floor)
             same = [
                 len(a) == len(b) and np.allclose(a, b, rtol=1e-6, atol=near) for a, b in zip(once, kept, strict=True)
             ]
+            same.append(unit_type.has_same_documents(answers, [known[keys[i]] for i in some]))
             self._cache_validity[name] = all(same)
             if not all(same):
                 self.changed_rankers.append(handle.traits.name)
@@ -461,6 +467,11 @@ class ScoringEngine:
                 self._document_digests.clear()
             known = self._document_digests[id(doc)] = (doc, digest_texts(b"", doc.title, doc.url, doc.body))
         return known[1]
+
+
+def _measure_difference(first: Scores, second: Scores) -> float:
+    """Return the largest difference of two answers; 0 for lists of different lengths, which scores do not explain."""
+    return float(np.abs(first - second).max(initial=0)) if len(first) == len(second) else 0.0
 
 
 @dataclass(frozen=True)

@@ -76,6 +76,7 @@ class WorkUnit(Protocol[Unit]):
     def build_request(self, units: list[Unit]) -> RankerRequest: ...
     def is_sufficient(self, answer: UnitResult) -> bool: ...
     def as_scores(self, answer: UnitResult) -> Scores: ...
+    def has_same_documents(self, answers: Sequence[UnitResult], stored: Sequence[UnitResult]) -> bool: ...
     def encode(self, answer: UnitResult) -> bytes: ...
     def decode(self, stored: Mapping[bytes, bytes]) -> dict[bytes, UnitResult]: ...
     def assemble(self, answers: list[UnitResult]) -> Any: ...
@@ -117,6 +118,9 @@ class PairUnits:
 
     def as_scores(self, answer: UnitResult) -> Scores:
         return np.array([answer])
+
+    def has_same_documents(self, answers: Sequence[UnitResult], stored: Sequence[UnitResult]) -> bool:
+        return True
 
     def encode(self, answer: UnitResult) -> bytes:
         return struct.pack("<d", answer)
@@ -163,6 +167,9 @@ class SlateUnits:
     def as_scores(self, answer: UnitResult) -> Scores:
         scores: Scores = answer
         return scores
+
+    def has_same_documents(self, answers: Sequence[UnitResult], stored: Sequence[UnitResult]) -> bool:
+        return True
 
     def encode(self, answer: UnitResult) -> bytes:
         value: bytes = answer.astype("<f8").tobytes()
@@ -244,8 +251,12 @@ class QueryUnits:
         return bool(answer.k >= self.k or len(answer.docnos) < answer.k)
 
     def as_scores(self, answer: UnitResult) -> Scores:
-        scores: Scores = answer.scores
+        """Return the scores of the first k documents; a stored list may be longer."""
+        scores: Scores = answer.scores[: self.k]
         return scores
+
+    def has_same_documents(self, answers: Sequence[UnitResult], stored: Sequence[UnitResult]) -> bool:
+        return [one.docnos[: self.k] for one in answers] == [one.docnos[: self.k] for one in stored]
 
     def encode(self, answer: UnitResult) -> bytes:
         docnos = "\0".join(answer.docnos).encode("utf-8", "surrogatepass")

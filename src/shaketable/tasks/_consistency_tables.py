@@ -69,7 +69,10 @@ class TiedList:
 
 @dataclass(frozen=True)
 class RankerAnswers:
-    """All answers of a ranker; `pairs` is their cost, and `asked` the number of lists, failed ones included."""
+    """All answers of a ranker; `pairs` is their cost, and `asked` the number of lists, failed ones included.
+
+    `searches` is True for a search engine: a search counts as one pair, it has no input order, and ties are not known.
+    """
 
     ranker: str
     lists: tuple[ListAnswers, ...]
@@ -77,19 +80,22 @@ class RankerAnswers:
     pairs: int
     pointwise: bool
     asked: int
+    searches: bool = False
 
     @cached_property
     def values(self) -> dict[str, dict[str, float]]:
         """Name of the finding -> query id -> value."""
         return {
             CHANGED_ANSWERS: {one.qid: 100.0 * one.changed for one in self.lists},
-            ORDER_SENSITIVITY: {one.qid: one.order_sensitivity for one in self.lists},
+            ORDER_SENSITIVITY: {one.qid: one.order_sensitivity for one in self.lists if not self.searches},
             TIED_NEIGHBOURS: {top.qid: top.tied_percent for top in self.tops},
         }
 
     def measure(self, name: str) -> Rate:
         """Return a finding's value and interval; order sensitivity is a share of pairs of documents, from 0 to 1."""
         values = self.values[name]
+        if self.searches and not values:
+            return Rate(float("nan"), float("nan"), float("nan"), 0, 0)
         if name == ORDER_SENSITIVITY:
             pairs = {one.qid: len(one.orders[0]) * (len(one.orders[0]) - 1) // 2 for one in self.lists}
             rate = measure_rate({qid: 100 * value for qid, value in values.items()}, pairs)
@@ -183,7 +189,7 @@ def select_consistency_examples(
     for one in found:
         moves = [_find_largest_move(answer, 1) for answer in one.lists if answer.changed]
         yield from _pick_move(one.ranker, ASKED_AGAIN, moves, texts)
-        moves = [_find_largest_move(answer, 2) for answer in one.lists if answer.order_sensitivity > 0]
+        moves = [_find_largest_move(answer, 2) for answer in one.lists if answer.order_sensitivity > 0]  # not NaN
         yield from _pick_move(one.ranker, OTHER_ORDER, moves, texts)
         worst = max(one.tops, key=lambda top: top.tied_percent, default=None)
         if worst and worst.tied_percent:
@@ -196,8 +202,9 @@ def _find_largest_move(answer: ListAnswers, number: int) -> tuple[str, str, int,
     """Return the document of the first ten whose rank differs most in another answer: query, docno, and both ranks."""
     first, other = answer.orders[0], answer.orders[number]
     ranks = {docno: rank for rank, docno in enumerate(other, 1)}
-    before, docno = max(enumerate(first[:TOP_RANKS], 1), key=lambda item: abs(ranks[item[1]] - item[0]))
-    return answer.qid, docno, before, ranks[docno]
+    out = len(other) + 1  # a search may no longer find a document
+    before, docno = max(enumerate(first[:TOP_RANKS], 1), key=lambda item: abs(ranks.get(item[1], out) - item[0]))
+    return answer.qid, docno, before, ranks.get(docno, 0)
 
 
 def _pick_move(
@@ -222,7 +229,15 @@ def build_consistency_notes(found: Sequence[RankerAnswers], shuffles: int, lengt
         "largest difference between the scores of the two answers. 'position weight' is the number of ranks that a "
         "document gains for each rank that it is shown earlier."
     )
-    yield f"This took {', '.join(f'{one.pairs:,} query-document pairs for {one.ranker}' for one in found)}."
+    costs = (
+        f"{one.pairs:,} {'searches' if one.searches else 'query-document pairs'} for {one.ranker}" for one in found
+    )
+    yield f"This took {', '.join(costs)}."
+    if engines := [one.ranker for one in found if one.searches]:
+        yield (
+            f"{', '.join(engines)} searched for each query twice. A search engine gets no list of documents, so the "
+            "input order is not tested. Its order is kept for tied scores, so ties are not counted."
+        )
     for one in found:
         if failed := one.asked - len(one.lists):
             yield f"{one.ranker} failed on {failed} of the {one.asked} lists, which are left out."

@@ -1,7 +1,8 @@
 """Rankings of changed queries, shared by all tasks on queries.
 
 In the setting "pipeline", the first stage retrieves candidates for the changed query. In the setting "re-ranker", the
-candidates are those of the original query, and only the ranker sees the changed query.
+candidates are those of the original query, and only the ranker sees the changed query. A search engine cannot
+re-rank; it always searches.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from shaketable.core.documents import Qrels, Run, rank_docnos
 from shaketable.core.errors import BadInput
-from shaketable.core.protocols import Retriever
+from shaketable.core.protocols import Retriever, can_score_texts
 from shaketable.core.results import Example, Finding
 from shaketable.measures.effectiveness import Evaluator
 from shaketable.measures.measure_names import parse_measure
@@ -70,7 +71,7 @@ def rank_changed_queries(
     for changed_query in changed_queries:
         first.setdefault(changed_query, len(first))
     texts = {str(i): changed_query.text for changed_query, i in first.items()}
-    if setting == PIPELINE:
+    if setting == PIPELINE or not can_score_texts(experiment.get_ranker(ranker)):
         lists = experiment.run_pipeline(ranker, texts)
     else:
         known = _cut_candidates(experiment, ranker, {one.qid for one in first}, shortlist)

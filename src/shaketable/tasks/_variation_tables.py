@@ -192,7 +192,7 @@ def build_overview(by_category: pd.DataFrame, change: str) -> pd.DataFrame:
 
 def average_by_class(experiment: Experiment, by_category: pd.DataFrame, change: str) -> pd.DataFrame:
     """Return means over the rankers of a class: traditional, neural, transformer (paper 004, section 5.1)."""
-    families = {name: _get_family(experiment, name) for name in experiment.scoring_rankers}
+    families = {name: _get_family(experiment, name) for name in experiment.live_rankers}
     if len(set(families.values())) < 2:
         return by_category.iloc[:0]
     classes = by_category.assign(**{"class": by_category["ranker"].map(families)})

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from shaketable.core.documents import Scores, Slate, rank_docnos
 from shaketable.core.errors import NotApplicable, check_parameter
+from shaketable.core.protocols import can_score_texts
 from shaketable.core.results import Result
 from shaketable.core.seeding import make_item_rng
 from shaketable.measures.facets import INPUT_ORDER, REPEATABILITY
@@ -64,6 +65,7 @@ class Consistency:
 
     needs_judgements: ClassVar[bool] = False
     needs_scoring: ClassVar[bool] = True
+    accepts_search: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_parameter("consistency", self.queries >= 0, "queries", "0 or more", self.queries)
@@ -74,7 +76,12 @@ class Consistency:
         asked = self._draw_lists(experiment)
         if not asked:
             raise NotApplicable("no list has two documents, so there is no order to compare")
-        found = [_ask_ranker(experiment, name, asked) for name in experiment.scoring_rankers]
+        found = [
+            _ask_ranker(experiment, name, asked)
+            if can_score_texts(experiment.get_ranker(name))
+            else _repeat_searches(experiment, name, [one.qid for one in asked], self.length)
+            for name in experiment.live_rankers
+        ]
         return Result(
             "consistency",
             "Does a ranker give the same answer to the same question?",
@@ -129,6 +136,20 @@ def _ask_ranker(experiment: Experiment, name: str, asked: Sequence[_AskedList]) 
         traits.pointwise,
         len(asked),
     )
+
+
+def _repeat_searches(experiment: Experiment, name: str, qids: Sequence[str], length: int) -> RankerAnswers:
+    """Search for each query twice with a search engine, and compare the lists; it gets no list, so no input order."""
+    texts = {qid: experiment.texts[qid] for qid in qids}
+    first, again = (experiment.search_uncached(name, texts, length) for _ in range(2))
+    lists = []
+    for qid in (qid for qid in qids if qid in first and qid in again):
+        orders = tuple(tuple(rank_docnos(run[qid])) for run in (first, again))
+        common = first[qid].keys() & again[qid].keys()
+        change = max((abs(first[qid][docno] - again[qid][docno]) for docno in common), default=0.0)
+        changed = orders[0][:TOP_RANKS] != orders[1][:TOP_RANKS]
+        lists.append(ListAnswers(qid, changed, change, float("nan"), float("nan"), False, orders))
+    return RankerAnswers(name, tuple(lists), (), 2 * len(qids), False, len(qids), searches=True)
 
 
 def _score_orders(

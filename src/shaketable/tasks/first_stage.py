@@ -75,7 +75,9 @@ class FirstStage:
     def run(self, experiment: Experiment) -> Result:
         import pandas as pd
 
-        if not experiment.baseline and not experiment.scoring_rankers and not experiment.collection.candidates:
+        if experiment.live_rankers and not experiment.scoring_rankers and not experiment.collection.docs:
+            raise NotApplicable("a search engine has no first stage; --docs adds the documents that bm25 searches")
+        if not experiment.baseline and not experiment.live_rankers and not experiment.collection.candidates:
             raise NotApplicable("run files come without their first stage; name it as a ranker, or as --candidates")
         first = experiment.get_run(experiment.baseline) if experiment.baseline else experiment.candidates
         if not any(_has_order(scores) for scores in first.values()):

@@ -62,6 +62,7 @@ class Fusion:
 
     needs_judgements: ClassVar[bool] = False
     needs_scoring: ClassVar[bool] = True
+    accepts_search: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_ranges("fusion", self, n=(1, 10_000))
@@ -76,9 +77,7 @@ class Fusion:
         if not experiment.qrels:
             return self._measure_stability(experiment, plain, kept, setting)
         rows = [
-            row
-            for name in experiment.scoring_rankers
-            for row in self._build_rows(experiment, name, plain, kept, setting)
+            row for name in experiment.live_rankers for row in self._build_rows(experiment, name, plain, kept, setting)
         ]
         summary = add_significance_stars(pd.DataFrame(rows), interval=("change", "low", "high"))
         fused = summary[summary["fusion"].isin(["rrf", "oracle"]) & summary["with original"]]
@@ -141,7 +140,7 @@ class Fusion:
 
         rows = [
             row
-            for name in experiment.scoring_rankers
+            for name in experiment.live_rankers
             for row in self._build_stability_rows(experiment, name, plain, variations, setting)
         ]
         table = add_significance_stars(pd.DataFrame(rows), interval=("gain", "low", "high"))

@@ -12,7 +12,7 @@ import numpy as np
 
 from shaketable.core.documents import Run, Slate, rank_docnos
 from shaketable.core.errors import BadInput, UnknownName, check_parameter
-from shaketable.core.protocols import RecordedRanker
+from shaketable.core.protocols import RecordedRanker, can_score_texts
 from shaketable.core.results import Example, Figure, Finding, Result
 from shaketable.core.seeding import make_item_rng
 from shaketable.measures.effectiveness import score_table, tie_rate
@@ -220,6 +220,8 @@ class _Answers:
         if isinstance(ranker, RecordedRanker):
             run = experiment.get_run(name)
             return cls(run, run, float("nan"), 0, float("nan"))
+        if not can_score_texts(ranker):
+            return cls._search_twice(experiment, name, repeats)
         traits = experiment.get_traits(name)
         scores = _score_uncached(experiment, name, experiment.candidates)
         if not scores:
@@ -239,6 +241,17 @@ class _Answers:
         ]
         changed = 100 * (1 - float(np.mean(steady))) if steady else float("nan")
         return cls(scores, lists, noise, sum(map(len, few.values())), changed)
+
+    @classmethod
+    def _search_twice(cls, experiment: Experiment, name: str, repeats: int) -> _Answers:
+        """Search for all queries with a search engine, and for some of them again."""
+        run = experiment.search_uncached(name, experiment.texts, experiment.depth)
+        some = sorted(run, key=lambda qid: make_item_rng(experiment.seed, "repeats", qid).random_bits())[:repeats]
+        again = experiment.search_uncached(name, {qid: experiment.texts[qid] for qid in some}, experiment.depth)
+        steady = [rank_docnos(run[qid]) == rank_docnos(found) for qid, found in again.items()]
+        changed = 100 * (1 - float(np.mean(steady))) if steady else float("nan")
+        noise = largest_difference({qid: run[qid] for qid in again}, again) if again else float("nan")
+        return cls(run, run, noise, sum(map(len, again.values())), changed)
 
 
 def _score_uncached(experiment: Experiment, name: str, candidates: Run, reverse_order: bool = False) -> Run:

@@ -76,6 +76,7 @@ class QueryTypos:
 
     needs_judgements: ClassVar[bool] = False
     needs_scoring: ClassVar[bool] = True
+    accepts_search: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_ranges("query_typos", self, draws=(1, 10_000), shortlist=(0, 1_000_000))
@@ -94,7 +95,7 @@ class QueryTypos:
         lost: dict[tuple[str, str], Mapping[str, float]] = {}
         stay: dict[tuple[str, str], Mapping[str, float]] = {}
         judged: dict[tuple[str, str], tuple[float, float]] = {}
-        for name in experiment.scoring_rankers:
+        for name in experiment.live_rankers:
             for attack, attacked in applicable.items():
                 changed_run = run_changed_queries(
                     experiment, name, [a.changed_query for a in attacked], self.measure, RERANKER, self.shortlist

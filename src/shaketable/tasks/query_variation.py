@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shaketable.core.errors import check_parameter, check_ranges
+from shaketable.core.protocols import can_score_texts
 from shaketable.core.registries import TRANSFORMS
 from shaketable.core.results import Finding, Result
 from shaketable.measures.effectiveness import Evaluator
@@ -111,6 +112,7 @@ class QueryVariation:
 
     needs_judgements: ClassVar[bool] = False
     needs_scoring: ClassVar[bool] = True
+    accepts_search: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_ranges("query_variation", self, n=(1, 10_000), shortlist=(0, 1_000_000))
@@ -163,9 +165,10 @@ class QueryVariation:
         originals = make_original_queries(experiment, variations)
         rows = VariationRows()
         for setting in list_settings(experiment):
-            for name in experiment.scoring_rankers:
+            for name in experiment.live_rankers:
                 decisive = choose_setting(experiment, name)
-                if setting not in (*self.settings, decisive):
+                searches_only = not can_score_texts(experiment.get_ranker(name))
+                if setting not in ((decisive,) if searches_only else (*self.settings, decisive)):
                     continue
                 changed_run = run_changed_queries(
                     experiment, name, changed_queries, self.measure, setting, self.shortlist

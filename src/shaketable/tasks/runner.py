@@ -67,8 +67,10 @@ def _explain_inapplicable(experiment: Experiment, task: Task) -> str:
     """Return the reason why a task cannot run, or ""."""
     if task.needs_judgements and not experiment.qrels:
         return f"it needs judgements, and {experiment.collection.name} has none"
-    if task.needs_scoring and not experiment.scoring_rankers:
+    if task.needs_scoring and not experiment.live_rankers:
         return "it needs new scores, and run files have none"
+    if task.needs_scoring and not experiment.scoring_rankers and not getattr(task, "accepts_search", False):
+        return "a search engine cannot score a text that is not in its index"
     return ""
 
 

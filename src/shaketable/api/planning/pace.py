@@ -5,9 +5,11 @@ from __future__ import annotations
 import platform
 import struct
 import time
+from collections.abc import Collection
 
 from shaketable.api.dry_experiment import is_cheap_to_run
 from shaketable.core.documents import Slate
+from shaketable.core.protocols import can_score_texts
 from shaketable.experiment import Experiment
 from shaketable.scoring.traits import RankerTraits
 from shaketable.scoring.uncached import Uncached
@@ -17,11 +19,13 @@ MIN_PAIRS, MIN_SECONDS = 8, 1.0
 """A measurement needs this many new pairs; after this many seconds, one list is enough."""
 MAX_PILOT_LISTS = 5
 MAX_UNCACHED_PAIRS = 16
+PILOT_SEARCHES = 16
+"""Searches that measure the pace of an engine."""
 
 
 def list_costly_rankers(experiment: Experiment) -> list[str]:
     """Return the rankers whose work a budget limits: those that score, except for lexical ones."""
-    return [name for name in experiment.scoring_rankers if not is_cheap_to_run(experiment.get_ranker(name))]
+    return [name for name in experiment.live_rankers if not is_cheap_to_run(experiment.get_ranker(name))]
 
 
 def measure_pace(experiment: Experiment, name: str) -> float:
@@ -34,11 +38,30 @@ def measure_pace(experiment: Experiment, name: str) -> float:
     key, store = _build_key(experiment, name), experiment.engine.store
     if store is not None and key and (known := store.get([key]).get(key)):
         return float(struct.unpack("<d", known)[0])
-    pace = _measure_lists(experiment, name) or _measure_uncached(experiment, name)
+    if can_score_texts(experiment.get_ranker(name)):
+        pace = _measure_lists(experiment, name) or _measure_uncached(experiment, name)
+    else:
+        pace = _measure_searches(experiment, name)
     experiment.engine.discard_failures()
     if store is not None and key:
         store.put([(key, struct.pack("<d", pace))])
     return pace
+
+
+def count_pairs_of_lists(experiment: Experiment, rankers: Collection[str]) -> int:
+    """Return the pairs of ranking each query once; a search of an engine counts as one pair."""
+    engines = sum(not can_score_texts(experiment.get_ranker(name)) for name in rankers)
+    reranked = sum(map(len, experiment.candidates.values())) if engines < len(rankers) else 0
+    return engines * len(experiment.queries) + (len(rankers) - engines) * reranked
+
+
+def _measure_searches(experiment: Experiment, name: str) -> float:
+    """Return the seconds of a search of an engine that answers several at a time."""
+    pilot = {qid: experiment.texts[qid] for qid in experiment.query_order[:PILOT_SEARCHES]}
+    experiment.search_uncached(name, dict(list(pilot.items())[:1]), experiment.depth)  # detects the dialect
+    started = time.perf_counter()
+    experiment.search_uncached(name, pilot, experiment.depth)
+    return (time.perf_counter() - started) / max(len(pilot), 1)
 
 
 def _build_key(experiment: Experiment, name: str) -> bytes:

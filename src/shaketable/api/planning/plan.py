@@ -10,6 +10,7 @@ from typing import Any
 
 from shaketable.api.planning.costs import SAMPLED_FACETS, AuditCosts, TaskCost, Test, estimate_costs
 from shaketable.api.planning.effort import EFFORTS, FULL, LOW, Effort
+from shaketable.api.planning.pace import count_pairs_of_lists
 from shaketable.core.errors import BadInput
 from shaketable.core.protocols import Task
 from shaketable.core.registries import TASKS
@@ -110,7 +111,7 @@ def make_plan(
     """
     total = len(experiment.queries)
     first = min(FIRST_SIZE, total)
-    least_full = MIN_REQUESTED_LISTS * len(rankers) * sum(map(len, experiment.candidates.values()))
+    least_full = MIN_REQUESTED_LISTS * count_pairs_of_lists(experiment, rankers)
     for effort in EFFORTS:
         if effort is FULL and least_full > max_pairs:
             continue

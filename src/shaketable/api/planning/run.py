@@ -12,7 +12,7 @@ from shaketable.api.planning.budget import AUTO, DEFAULT_SECONDS, NONE, Budget
 from shaketable.api.planning.costs import estimate_costs
 from shaketable.api.planning.effort import FULL, LOW
 from shaketable.api.planning.looks import run_in_looks
-from shaketable.api.planning.pace import list_costly_rankers, measure_pace
+from shaketable.api.planning.pace import count_pairs_of_lists, list_costly_rankers, measure_pace
 from shaketable.api.planning.plan import FIRST_SIZE, AuditPlan, make_plan
 from shaketable.core.protocols import Task
 from shaketable.core.results import Result
@@ -116,7 +116,7 @@ def _count_seconds(
     experiment: Experiment, tasks: Sequence[Task], costly: Collection[str], pace: float, enough: float, named: bool
 ) -> float:
     """Return the seconds of the rankers in a full audit: a rough upper bound if that is enough, or by a dry run."""
-    pairs = len(costly) * sum(map(len, experiment.candidates.values()))
+    pairs = count_pairs_of_lists(experiment, costly)
     if pairs * LISTS_PER_QUERY * pace <= enough:
         return pairs * LISTS_PER_QUERY * pace
     first = min(FIRST_SIZE, len(experiment.queries))

@@ -54,15 +54,15 @@ def diagnose_endpoint(settings: HttpEndpoint) -> list[ValidationCheck]:
 
 
 def _run_checks(discovery: Discovery, profile: ServerProfile) -> Iterator[ValidationCheck]:
-    yield _make_ok_check("dialect", profile.dialect)
-    yield _make_ok_check("model", profile.model or "none is named")
+    yield make_ok_check("dialect", profile.dialect)
+    yield make_ok_check("model", profile.model or "none is named")
     lists, seconds = [], []
     for _ in range(REPEATED_REQUESTS):
         started = time.perf_counter()
         lists.append(discovery.request_scores(profile.dialect, profile.model, SAMPLE_TEXTS))
         seconds.append(time.perf_counter() - started)
     times = f"{1000 * float(np.median(seconds)):.0f} ms, at most {1000 * max(seconds):.0f} ms"
-    yield _make_ok_check(
+    yield make_ok_check(
         f"latency of {REPEATED_REQUESTS} requests of {len(SAMPLE_TEXTS)} texts, sent one after another", times
     )
     noise = float(np.ptp(lists, axis=0).max())
@@ -74,14 +74,15 @@ def _run_checks(discovery: Discovery, profile: ServerProfile) -> Iterator[Valida
     yield _check_list_limit(discovery, profile)
 
 
-def _make_ok_check(check: str, what: str) -> ValidationCheck:
+def make_ok_check(check: str, what: str) -> ValidationCheck:
+    """Return a check that found no problem, with what it saw."""
     return ValidationCheck(check, "ok", 0, 0, (what,))
 
 
 def _check_noise(noise: float) -> ValidationCheck:
     name = f"noise floor: the largest difference between the scores of {REPEATED_REQUESTS} equal requests"
     if not noise:
-        return _make_ok_check(name, "0")
+        return make_ok_check(name, "0")
     advice = f"differences below {noise:.2g} are noise; the cause may be half precision or batching on the server"
     return ValidationCheck(name, "warning", 0, 0, (f"{noise:.2g}",), advice)
 
@@ -101,7 +102,7 @@ def _check_list_dependence(
         + SAME_SCORE_TOLERANCE * float(np.ptp(scores))
         + 2 * noise
     ):
-        return _make_ok_check(name, f"{apart:.2g}: scores do not depend on the list, so lists may be split")
+        return make_ok_check(name, f"{apart:.2g}: scores do not depend on the list, so lists may be split")
     advice = "scores depend on the list: lists are not split, so they must not exceed the server's limit"
     if profile.pointwise:
         advice = (
@@ -126,7 +127,7 @@ def _check_order(discovery: Discovery, profile: ServerProfile, scores: Scores) -
         )
     best = int(np.argmax(scores))
     if best == 0:
-        return _make_ok_check(name, f"for {SAMPLE_QUERY!r} it prefers {SAMPLE_TEXTS[0][:40]!r}...")
+        return make_ok_check(name, f"for {SAMPLE_QUERY!r} it prefers {SAMPLE_TEXTS[0][:40]!r}...")
     advice = "the best text does not answer the query: is it a ranking model, and do scores grow with relevance?"
     return ValidationCheck(
         name, "warning", 0, 0, (f"for {SAMPLE_QUERY!r} it prefers {SAMPLE_TEXTS[best][:40]!r}...",), advice
@@ -181,7 +182,7 @@ def _check_truncation(discovery: Discovery, profile: ServerProfile, noise: float
             seen = f"between {read:,} and {length:,} words" if read else f"before {length:,} words"
             return ValidationCheck(name, "warning", 0, 0, (seen,), advice)
         read = length
-    return _make_ok_check(name, f"above {read:,} words")
+    return make_ok_check(name, f"above {read:,} words")
 
 
 def _check_list_limit(discovery: Discovery, profile: ServerProfile) -> ValidationCheck:

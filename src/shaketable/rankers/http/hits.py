@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from threading import Lock
 from typing import Any
 from urllib.parse import quote
 
@@ -49,7 +50,9 @@ def parse_hits(rows: Sequence[Any], document: str, fields: HitFields) -> list[Hi
         if not docno:
             raise ValueError(f"a hit has no id in the field {fields.id!r}")
         inside = get_field(row, document) if document else row
-        parts = [] if fields.text is None else [inside] if not fields.text else [get_field(inside, n) for n in fields.text]
+        parts = (
+            [] if fields.text is None else [inside] if not fields.text else [get_field(inside, n) for n in fields.text]
+        )
         text = " ".join(filter(None, map(join_text, parts)))
         found.setdefault(docno, Hit(docno, _parse_score(get_field(row, fields.score)), text))
     return list(found.values())
@@ -103,6 +106,8 @@ class HitCorpus(Mapping[str, Doc]):
     made_up: bool = False
     _docs: dict[str, Doc] = field(default_factory=dict, repr=False)
     _sources: dict[str, None] = field(default_factory=dict, repr=False)
+    _lock: Lock = field(default_factory=Lock, repr=False)
+    """Searches run in several threads, and a store serves one at a time."""
 
     def add_source(self, address: str) -> None:
         """Add an engine, whose stored hits are then found."""
@@ -110,13 +115,14 @@ class HitCorpus(Mapping[str, Doc]):
 
     def add(self, address: str, hits: Sequence[Hit]) -> None:
         """Add the documents of hits."""
-        new = [hit for hit in hits if hit.docno not in self._docs]
-        self._docs |= {hit.docno: Doc(hit.text) for hit in new}
-        self._store.put((_build_key(address, hit.docno), json.dumps(hit.text).encode()) for hit in new)
+        with self._lock:
+            if new := [hit for hit in hits if hit.docno not in self._docs]:
+                self._store.put((_build_key(address, hit.docno), json.dumps(hit.text).encode()) for hit in new)
+                self._docs.update((hit.docno, Doc(hit.text)) for hit in new)
 
     def list_documents(self, docnos: Sequence[str]) -> HitCorpus:
         """Return a corpus that shares all documents, and whose listed documents are these."""
-        return HitCorpus(tuple(sorted(docnos)), self.made_up, self._docs, self._sources)
+        return HitCorpus(tuple(sorted(docnos)), self.made_up, self._docs, self._sources, self._lock)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -129,7 +135,8 @@ class HitCorpus(Mapping[str, Doc]):
     def __getitem__(self, docno: str) -> Doc:
         if docno not in self._docs:
             keys = [_build_key(address, docno) for address in self._sources]
-            stored = list(self._store.get(keys).values()) if not self.made_up else []
+            with self._lock:
+                stored = list(self._store.get(keys).values()) if not self.made_up else []
             if not stored and not self.made_up:
                 raise KeyError(docno)
             self._docs[docno] = Doc(json.loads(stored[0]) if stored else docno)

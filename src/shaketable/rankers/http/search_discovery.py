@@ -155,7 +155,11 @@ class EngineDiscovery:
         """Return opensearch or elasticsearch; both have the same search API."""
         root = urlunsplit(urlsplit(self.settings.address)._replace(path="/", query=""))
         reply = self.http_client.try_get(root, time.monotonic() + self.http_client.deadline)
-        return "opensearch" if reply and get_field(reply.content, "version.distribution") == "opensearch" else "elasticsearch"
+        return (
+            "opensearch"
+            if reply and get_field(reply.content, "version.distribution") == "opensearch"
+            else "elasticsearch"
+        )
 
     def _explain_refusal(self, profile: SearchProfile, reply: HttpReply, k: int) -> str:
         if reply.status in (401, 403):
@@ -163,7 +167,9 @@ class EngineDiscovery:
         if window := re.search(r"[Rr]esult window is too large.{0,80}?\[?(\d+)\]?", reply.text):
             return self._format_refusal(reply, f"the engine refuses {k:,} hits: write --depth {window[1]}")
         if _reports_missing_index(profile.dialect, reply):
-            return f"{profile.url} has no such index (it answered {reply.status}): {self._suggest_index(profile.dialect)}"
+            return (
+                f"{profile.url} has no such index (it answered {reply.status}): {self._suggest_index(profile.dialect)}"
+            )
         if self._is_rerank_endpoint():
             address = self.settings.address
             return f"{address} is a rerank endpoint, not a search engine: write --ranker {address}"
@@ -225,7 +231,9 @@ def choose_fields(settings: SearchEndpoint, dialect: SearchDialect, rows: Sequen
     identity = settings.id or dialect.id
     spec = RANKERS.spec(replace(settings, id="FIELD"))
     if get_field(rows[0], identity) is None:
-        raise RankerFailed(f"{url}: the hits have no field {identity!r} for the id; {_name_fields(rows[0])}: write {spec}")
+        raise RankerFailed(
+            f"{url}: the hits have no field {identity!r} for the id; {_name_fields(rows[0])}: write {spec}"
+        )
     score = settings.score or dialect.score
     if settings.text is None:
         return HitFields(identity, None, score)

@@ -19,13 +19,13 @@ from shaketable.rankers.http.client import HttpClient
 from shaketable.rankers.http.hits import HitCorpus, order_scores
 from shaketable.rankers.http.json_paths import parse_path
 from shaketable.rankers.http.reranker import documented_field
-from shaketable.rankers.http.search_discovery import EngineDiscovery, SearchProfile, discover_engine
 from shaketable.rankers.http.search_dialects import (
     NEEDS_TEMPLATE,
     SEARCH_DIALECTS,
     check_template,
     detect_search_dialect,
 )
+from shaketable.rankers.http.search_discovery import EngineDiscovery, SearchProfile, discover_engine
 
 QUERIES_OF_USER = 5
 """Queries of the collection that the handshake may try if its own queries find nothing."""
@@ -192,6 +192,6 @@ class HttpSearcher:
 
 def describe_profile(profile: SearchProfile) -> str:
     """Return what was detected, in words."""
-    fields = profile.fields
-    text = "hits without text" if fields.text is None else f"text {', '.join(fields.text) or 'document'}"
-    return f"detected {profile.dialect}: id {fields.id}, {text}, score {fields.score}"
+    fields, document = profile.fields, SEARCH_DIALECTS[profile.dialect].document
+    text = "no texts" if fields.text is None else f"texts in {' and '.join(fields.text) or document}"
+    return f"detected {profile.dialect}, with ids in {fields.id}, {text} and scores in {fields.score}"
