@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from threading import Lock
 from typing import Any
 from urllib.parse import quote
@@ -70,7 +71,7 @@ def order_scores(hits: Sequence[Hit]) -> dict[str, float]:
     {'a': 1.0, 'b': 0.5}
     """
     known = [hit.score for hit in hits if hit.score is not None]
-    if len(known) < len(hits) or any(a < b for a, b in zip(known, known[1:], strict=False)):
+    if len(known) < len(hits) or any(a < b for a, b in pairwise(known)):
         return {hit.docno: 1 / rank for rank, hit in enumerate(hits, 1)}
     scores: dict[str, float] = {}
     above = np.float32(np.inf)

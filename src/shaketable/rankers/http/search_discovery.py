@@ -102,8 +102,8 @@ class EngineDiscovery:
             if rows := self.request_rows(profile, query, SAMPLE_HITS):
                 return query, rows
         raise RankerFailed(
-            f"{profile.url} found no document for {len(tried)} queries, such as {tried[-1]!r}: is the index filled, and "
-            f"does {profile.hits!r} hold its hits? Otherwise write {self._format_template_spec()}"
+            f"{profile.url} found no document for {len(tried)} queries, such as {tried[-1]!r}: is the index filled, "
+            f"and does {profile.hits!r} hold its hits? Otherwise write {self._format_template_spec()}"
         )
 
     def search(self, profile: SearchProfile, query: str, k: int) -> list[Hit]:
@@ -187,8 +187,8 @@ class EngineDiscovery:
         other = find_list_path(reply.content)
         spec = self._format_template_spec(hits=other) if other else self._format_template_spec()
         return (
-            f"{profile.url}: the path {profile.hits!r} matches nothing in the answer {self.http_client.excerpt(reply)}; "
-            f"write {spec}"
+            f"{profile.url}: the path {profile.hits!r} matches nothing in the answer {self.http_client.excerpt(reply)}"
+            f"; write {spec}"
         )
 
     def _suggest_index(self, name: str) -> str:

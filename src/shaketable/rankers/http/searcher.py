@@ -13,11 +13,12 @@ from typing import Any, ClassVar
 from shaketable.core.documents import Collection, fingerprint
 from shaketable.core.errors import BadInput, ShaketableError, UnknownName
 from shaketable.core.redaction import register_secret
-from shaketable.files.reading import explain_read_errors, parse_json
+from shaketable.files.reading import explain_read_errors
 from shaketable.rankers.http.address import EndpointSettings
 from shaketable.rankers.http.client import HttpClient
 from shaketable.rankers.http.hits import HitCorpus, order_scores
 from shaketable.rankers.http.json_paths import parse_path
+from shaketable.rankers.http.reply import load_json
 from shaketable.rankers.http.reranker import documented_field
 from shaketable.rankers.http.search_dialects import (
     NEEDS_TEMPLATE,
@@ -105,7 +106,7 @@ class SearchEndpoint(EndpointSettings):
         with explain_read_errors(path):
             text = path.read_text(encoding="utf-8")
         try:
-            template = parse_json(text)
+            template = load_json(text)
         except ValueError as error:
             raise BadInput(f"is not JSON ({error})", path) from error
         check_template([template, self.url], self.body)
