@@ -23,6 +23,7 @@ COMMANDS = {
     "README": 3,
     "search-engineer": 9,
     "production": 9,
+    "search": 6,
     "researcher": 9,
     "model-builder": 11,
     "gates": 5,

@@ -32,7 +32,7 @@ from shaketable.api.planning.run import convert_budget
 from shaketable.api.ranker_names import Rankers, as_list
 from shaketable.core.documents import Slate
 from shaketable.core.errors import ShaketableError
-from shaketable.core.protocols import Model, Task
+from shaketable.core.protocols import Model, Task, can_score_texts
 from shaketable.core.registries import TASKS
 from shaketable.core.results import Result
 from shaketable.experiment import Experiment
@@ -308,6 +308,8 @@ def _list_notes(
             f"The count assumes that {', '.join(assumed)} scores each text alone. The audit checks that; if the scores "
             "depend on the list, it needs many times as many pairs, which pointwise=False counts."
         )
+    if engines := [name for name in counts if not can_score_texts(experiment.get_ranker(name))]:
+        yield f"A search by {', '.join(engines)} counts as one pair and one request."
     if not all(row.exact for row in rows):
         yield "An 'estimate' is for an attack: its requests depend on the scores, which the dry run made up."
     yield f"All other work took {seconds / 60:.1f} minutes in the dry run, and will take as long in the audit."

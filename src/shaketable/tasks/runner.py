@@ -43,7 +43,7 @@ def list_default_tasks(models: Iterable[Model] = ()) -> list[str]:
 @use_python_strings()
 def run_tasks(experiment: Experiment, tasks: Sequence[Task]) -> tuple[list[Result], dict[str, str]]:
     """Return the results of the tasks that apply, and the reasons for those that do not."""
-    skipped = {TASKS.spec(task): reason for task in tasks if (reason := _explain_inapplicable(experiment, task))}
+    skipped = {TASKS.spec(task): reason for task in tasks if (reason := explain_inapplicable(experiment, task))}
     todo = [task for task in tasks if TASKS.spec(task) not in skipped]
     results = []
     with experiment.engine.progress("in all", len(todo), "tasks") as advance:
@@ -63,7 +63,7 @@ def run_tasks(experiment: Experiment, tasks: Sequence[Task]) -> tuple[list[Resul
     return add_shift_comparison(results), skipped
 
 
-def _explain_inapplicable(experiment: Experiment, task: Task) -> str:
+def explain_inapplicable(experiment: Experiment, task: Task) -> str:
     """Return the reason why a task cannot run, or ""."""
     if task.needs_judgements and not experiment.qrels:
         return f"it needs judgements, and {experiment.collection.name} has none"

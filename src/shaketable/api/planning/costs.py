@@ -24,7 +24,7 @@ from shaketable.measures.facets import (
 )
 from shaketable.scoring.engine import ScoringEngine
 from shaketable.scoring.network_guard import block_network
-from shaketable.tasks.runner import run_tasks
+from shaketable.tasks.runner import explain_inapplicable, run_tasks
 
 SAMPLED_FACETS = (TYPOS, WORDING, REPEATABILITY, INPUT_ORDER, DOCUMENT_FORM, PROBES_FACET, ATTACK)
 """The facets whose tests may use a sample of the queries; all other facets use the lists of all queries."""
@@ -90,6 +90,9 @@ def estimate_costs(
         lists = count()
         costs = []
         for task, reduced in kept.items():
+            if reason := explain_inapplicable(dry, reduced):
+                left_out[task] = reason
+                continue
             before = count()
             try:
                 results, _ = run_tasks(dry, [reduced])
