@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 from base64 import b64encode
@@ -171,3 +172,28 @@ def own_api(method: str, path: str, body: Any, sent: Mapping[str, str]) -> Answe
     query, k = (body["question"]["text"], body["page_size"]) if body else (asked["q"][0], int(asked["n"][0]))
     rows = [{"key": {"doc": d}, "passage": FILMS[d][1], "relevance": s} for d, s in find(query, k)]
     return 200, {"took": 2, "data": {"items": rows}}, {}
+
+
+def serve_sample(swapped_share: float = 0.0) -> Reply:
+    """An engine with the documents of the sample in Anserini's format; it swaps the first two hits of some searches."""
+    import shaketable as st
+
+    sample = st.load("sample")
+    ranker = st.RANKERS.build("bm25").open(sample)
+    count = itertools.count()
+    lock = threading.Lock()  # compiled kernels of one ranker serve one request at a time
+
+    def reply(method: str, path: str, body: Any, sent: Mapping[str, str]) -> Answer:
+        asked = parse_qs(urlsplit(path).query)
+        if not urlsplit(path).path.endswith("/sample/search"):
+            return 404, {"error": "Expected route /v1/{index}/search or /v1/{index}/doc/{docid}"}, {}
+        with lock:
+            (found,) = ranker.search([asked["query"][0]], int(asked["hits"][0]))
+            swaps = next(count) * swapped_share % 1 + swapped_share >= 1
+        docnos = list(found)
+        if swaps:
+            docnos[:2] = docnos[1::-1]
+        rows = [{"docid": d, "score": 1 / (1 + i), "doc": sample.docs[d].text} for i, d in enumerate(docnos)]
+        return 200, {"api": "v1", "candidates": rows}, {}
+
+    return reply

@@ -54,8 +54,8 @@ def _run_checks(discovery: EngineDiscovery, profile: SearchProfile) -> Iterator[
 def _check_repetition(lists: list[list[Hit]]) -> ValidationCheck:
     changed = sum([hit.docno for hit in one] != [hit.docno for hit in lists[0]] for one in lists[1:])
     advice = "the order depends on more than the query, such as replicas, updates or ties: every list has this noise"
-    severity = "warning" if changed else "ok"
-    return ValidationCheck("repeated searches with another order", severity, changed, len(lists) - 1, (), advice)
+    name = "repeated searches with another order"
+    return ValidationCheck(name, "warning" if changed else "ok", changed, len(lists) - 1, (), advice)
 
 
 def _check_texts(profile: SearchProfile) -> ValidationCheck:

@@ -80,7 +80,7 @@ class EngineDiscovery:
     def find_dialect(self) -> SearchProfile:
         """Return the dialect and the address of searches: from the settings, from the URL, or by a request."""
         name = self.settings.dialect if self.settings.dialect != "auto" else detect_search_dialect(self.settings.url)
-        if not name and (self.template is not None or self.settings.hits):
+        if not name and self.template is not None:
             name = NEEDS_TEMPLATE
         name = name or self._ask_for_dialect()
         dialect = SEARCH_DIALECTS[name]

@@ -22,6 +22,7 @@ from shaketable.rankers.http.reply import load_json
 from shaketable.rankers.http.reranker import documented_field
 from shaketable.rankers.http.search_dialects import (
     NEEDS_TEMPLATE,
+    QUERY_MARK,
     SEARCH_DIALECTS,
     check_template,
     detect_search_dialect,
@@ -79,6 +80,8 @@ class SearchEndpoint(EndpointSettings):
             raise UnknownName("dialect", self.dialect, ["auto", *SEARCH_DIALECTS])
         if self.hits:
             parse_path(self.hits)
+        if self.dialect == NEEDS_TEMPLATE and not self.body and QUERY_MARK not in self.url:
+            raise BadInput(f"{self.url}: {NEEDS_TEMPLATE} needs {QUERY_MARK} in the URL, or a body='template.json'")
         template = self._read_template()
         name = self.dialect if self.dialect != "auto" else detect_search_dialect(self.url)
         client = self.open_client(
