@@ -1,4 +1,4 @@
-"""Indexing and top-100 search of 200,000 generated documents, against bm25s (numba backend) and tantivy.
+"""Indexing and top-100 search of 200,000 generated documents, against bm25s (numba backend), tantivy and Lucene.
 
     python benchmarks/retrieval.py [--quick]
 
@@ -6,7 +6,8 @@ Every engine runs in a process of its own, on all cores, with BM25 (k1 1.2, b 0.
 stop-words nor stemming. Search gives document numbers and scores. What compiles is compiled on a small collection
 before the clock starts, from an empty cache, and reported by itself as warm-up. CPU is the time of all cores together,
 which other programs change least. Memory is what the process has resident after indexing and searching, less what it
-had with the texts alone.
+had with the texts alone. Lucene (`make lucene`; left out if absent) is Anserini on all cores: its warm-up is the start
+of Java with one query, which is subtracted from its searches, and its memory is not measured.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ import argparse
 import gc
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from ctypes import CDLL
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -106,6 +109,50 @@ def measure(name: str, documents: int, queries: int) -> dict[str, float]:
     }
 
 
+def measure_lucene(documents: int, queries: int) -> dict[str, float]:
+    """Measure Anserini's programs for indexing and search, with stop-words and without stemming."""
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from evidence._lucene import find_lucene
+
+    lucene = find_lucene()
+    assert lucene is not None
+    texts, asked = list(zipf_texts(1, documents, LENGTH, LENGTH)), list(zipf_texts(2, queries, 3, 5))
+    cores = str(os.cpu_count() or 1)
+    same = ("-keepStopwords", "-stemmer", "none")
+    with tempfile.TemporaryDirectory() as folder:
+        started = time.perf_counter()
+        named = {f"doc{number}": text for number, text in enumerate(texts)}
+        index = lucene.index(named, Path(folder), "generated", *same)
+        indexing = time.perf_counter() - started
+        seconds, worked = [], []
+        for some in (asked[:1], asked):
+            before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+            topics = {str(number): query for number, query in enumerate(some)}
+            lucene.search(
+                index, topics, "-hits", str(TOP), "-threads", cores, "-bm25.k1", "1.2", "-bm25.b", "0.75", *same
+            )
+            seconds.append(time.perf_counter() - started)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            worked.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return {
+        "warm-up s": seconds[0],
+        "index s": indexing,
+        "queries/s": queries / (seconds[1] - seconds[0]),
+        "CPU ms/query": (worked[1] - worked[0]) / queries * 1e3,
+        "memory MB": float("nan"),
+    }
+
+
+def has_lucene() -> bool:
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from evidence._lucene import HOW, find_lucene
+
+    if find_lucene() is None:
+        print(f"Lucene is left out: {HOW}")
+        return False
+    return True
+
+
 def resident() -> int:
     gc.collect()
     if sys.platform == "linux":
@@ -129,12 +176,14 @@ def main() -> None:
             env = {**os.environ, "SHAKETABLE_HOME": home, "NUMBA_CACHE_DIR": f"{home}/numba"}
             done = subprocess.run(command, env=env, check=True, stdout=subprocess.PIPE)
             found[engine] = json.loads(done.stdout)
+    if has_lucene():
+        found["lucene"] = measure_lucene(documents, queries)
     columns = list(found["shaketable"])
     print(f"{documents:,} documents of {LENGTH} words, {queries:,} queries of 3 to 5, top {TOP}")
     print(f"{'':20}" + "".join(f"{column:>14}" for column in columns))
     for engine, row in found.items():
         print(f"{engine:20}" + "".join(f"{row[column]:14,.2f}" for column in columns))
-    for peer in ("bm25s", "tantivy"):
+    for peer in list(found)[1:]:
         ratios = (found["shaketable"][column] / found[peer][column] for column in columns)
         print(f"{'ratio to ' + peer:20}" + "".join(f"{ratio:14.2f}" for ratio in ratios))
     print(f"{'goal, to bm25s':20}" + "".join(f"{GOALS.get(column, ''):>14}" for column in columns))

@@ -185,7 +185,7 @@ def serve_sample(swapped_share: float = 0.0) -> Reply:
 
     def reply(method: str, path: str, body: Any, sent: Mapping[str, str]) -> Answer:
         asked = parse_qs(urlsplit(path).query)
-        if not urlsplit(path).path.endswith("/sample/search"):
+        if method != "GET" or not urlsplit(path).path.endswith("/sample/search"):
             return 404, {"error": "Expected route /v1/{index}/search or /v1/{index}/doc/{docid}"}, {}
         with lock:
             (found,) = ranker.search([asked["query"][0]], int(asked["hits"][0]))
