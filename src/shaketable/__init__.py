@@ -29,6 +29,7 @@ _MODULES = {
     "rank": "shaketable.api.rank",
     "vary": "shaketable.api.vary",
     "train": "shaketable.api.train",
+    "watch": "shaketable.api.watch",
     "make_executor": "shaketable.api.workers",
     "Experiment": "shaketable.experiment",
     "Collection": "shaketable.core.documents",
@@ -119,6 +120,7 @@ if TYPE_CHECKING:  # `as` marks the names as exported for type checkers
     from shaketable.api.rank import rank as rank
     from shaketable.api.train import train as train
     from shaketable.api.vary import vary as vary
+    from shaketable.api.watch import watch as watch
     from shaketable.api.workers import make_executor as make_executor
     from shaketable.attacks.knowledge import AttackerKnowledge as AttackerKnowledge
     from shaketable.attacks.target import Target as Target

@@ -27,6 +27,7 @@ from shaketable.cli.rank import rank
 from shaketable.cli.report import report
 from shaketable.cli.train import train
 from shaketable.cli.vary import vary
+from shaketable.cli.watch import watch
 from shaketable.core.errors import BadInput, Interrupted
 
 
@@ -99,6 +100,7 @@ app.command()(vary)
 app.command()(train)
 app.command(name="list")(list_)
 app.command()(doctor)
+app.command()(watch)
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,13 +1,16 @@
-"""`shaketable doctor`: checks of a collection, a run, an endpoint, or this installation."""
+"""`shaketable doctor`: checks of a collection, a run, a ranker, or this installation."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shaketable.cli.help import Panel
 from shaketable.cli.options.data import QrelsFile
+from shaketable.cli.options.groups import make_option
 from shaketable.cli.options.output import Json
 
 if TYPE_CHECKING:
@@ -15,20 +18,33 @@ if TYPE_CHECKING:
 
     from shaketable.datasets.validation import CollectionStatistics, ValidationCheck
 
+Lists = Annotated[
+    int,
+    make_option(Panel.RANKERS, "--lists", metavar="N", min=0,
+        help="The number of shuffled lists to ask a ranker for, at least 60. With 0, it is 200 for an endpoint and 60 "
+             "for any other ranker."),
+]  # fmt: skip
+
 
 def doctor(
     path: Annotated[
         str | None,
         typer.Argument(
             metavar="TARGET",
-            help="A collection ('sample', a folder, or irds:ID), a TREC run file (with --qrels), or the URL of an "
-            "endpoint. Without a target, this installation is checked.",
+            help="A collection ('sample', a folder, or irds:ID), a TREC run file (with --qrels), or a ranker (the URL "
+            "of an endpoint, hf:FOLDER, ./mine.py:score, bm25, ...). Without a target, this installation is checked.",
         ),
     ] = None,
     qrels: QrelsFile = None,
+    lists: Lists = 0,
     json_to: Json = None,
 ) -> None:
-    """Check a collection, a run, an endpoint or this installation. The exit code is 2 if a check finds an error."""
+    """Check a collection, a run, a ranker or this installation. The exit code is 2 if a check finds an error."""
+    from shaketable.api.endpoint import is_ranker
+
+    if path is not None and is_ranker(path):
+        _diagnose(path, lists, json_to)
+        return
     from shaketable.cli.console import emit_json, open_console
     from shaketable.report.files import to_plain
 
@@ -44,6 +60,26 @@ def doctor(
         raise typer.Exit(2)
 
 
+def _diagnose(spec: str, lists: int, json_to: str | None) -> None:
+    """Check a ranker: the outcome first, then a line for each check."""
+    from shaketable.api.endpoint import examine_ranker
+    from shaketable.cli.console import emit_json, open_console
+    from shaketable.report import format_cell
+
+    found = examine_ranker(spec, lists=lists)
+    console = open_console(json_to)
+    console.print(format_cell(found.summary), markup=False, style="bold", soft_wrap=True)
+    console.print()
+    _show_findings(console, found.checks)
+    if json_to:
+        faults, findings = [vars(fault) for fault in found.faults], [vars(check) for check in found.checks]
+        emit_json(
+            {"schema": "shaketable.doctor/1", "summary": found.summary, "faults": faults, "findings": findings}, json_to
+        )
+    if any(check.severity == "error" for check in found.checks):
+        raise typer.Exit(2)
+
+
 def _show_statistics(console: Console, counted: CollectionStatistics) -> None:
     from rich.table import Table
 
@@ -56,7 +92,7 @@ def _show_statistics(console: Console, counted: CollectionStatistics) -> None:
     console.print()
 
 
-def _show_findings(console: Console, findings: list[ValidationCheck]) -> None:
+def _show_findings(console: Console, findings: Sequence[ValidationCheck]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
@@ -79,7 +115,6 @@ def _show_findings(console: Console, findings: list[ValidationCheck]) -> None:
 
 
 def _examine(path: str | None, qrels: Path | None) -> tuple[list[ValidationCheck], CollectionStatistics | None]:
-    from shaketable.api.endpoint import examine_endpoint, is_endpoint
     from shaketable.core.errors import BadInput
     from shaketable.datasets.load import load
     from shaketable.datasets.trec import read_qrels, read_run
@@ -92,8 +127,6 @@ def _examine(path: str | None, qrels: Path | None) -> tuple[list[ValidationCheck
 
     if path is None:
         return validate_installation(), None
-    if is_endpoint(path):
-        return examine_endpoint(path), None
     if Path(path).is_file():
         if qrels is None:
             raise BadInput("is a file; to check it as a run, add the judgements with --qrels", path)

@@ -7,6 +7,7 @@ ShaketableError             exit code 2
 ├── UnknownName             a name in no registry; suggests similar names
 ├── MissingExtra            a library of an optional extra is not installed
 ├── RankerFailed            a ranker raised an error or returned invalid scores
+│   └── IncompleteAnswer    a ranker returned fewer scores than texts
 ├── LimitReached            the budget of an audit is used up; the audit ends with what it has
 ├── NotComparable           exit code 3: two results that must not be compared
 └── Interrupted             exit code 130: the user stopped the program
@@ -133,6 +134,10 @@ class MissingExtra(ShaketableError):
 
 class RankerFailed(ShaketableError):
     """A ranker that raised an error or did not return one finite score per text."""
+
+
+class IncompleteAnswer(RankerFailed):
+    """A ranker that returned fewer scores than it was given texts."""
 
 
 class LimitReached(ShaketableError):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from shaketable.core.documents import Doc, Scores, Slate, rank_docnos
-from shaketable.core.errors import RankerFailed, explain_user_errors
+from shaketable.core.errors import IncompleteAnswer, RankerFailed, explain_user_errors
 from shaketable.core.protocols import Ranker, Retriever
 
 MAX_ABS_SCORE = float(np.finfo(np.float32).max)
@@ -60,7 +60,8 @@ def validate_scores(name: str, slate: Slate, answer: Any) -> Scores:
             raise ValueError("they are complex")
         scores = array.astype(np.float64)
     if scores.shape != (len(slate.docs),):
-        raise RankerFailed(
+        fewer = scores.ndim == 1 and len(scores) < len(slate.docs)
+        raise (IncompleteAnswer if fewer else RankerFailed)(
             f"ranker {name}, query {slate.query!r}: scores of shape {scores.shape} for {len(slate.docs)} documents"
         )
     if not (usable := np.abs(scores) <= MAX_ABS_SCORE).all():

@@ -13,7 +13,11 @@ from tests.servers import rows, worth
 
 
 def visit(server, **settings):
-    return {check.check: check for check in diagnose_endpoint(HttpEndpoint(server.url, retries=0, **settings))}
+    return {check.check: check for check in diagnose(server, **settings).checks}
+
+
+def diagnose(server, **settings):
+    return diagnose_endpoint(HttpEndpoint(server.url, retries=0, **settings), lists=60)
 
 
 def find_check(checks, word):
@@ -34,7 +38,7 @@ def test_tei_has_a_limit_and_cuts_long_texts(serve):
     checks = visit(serve(servers.tei))
     assert find_check(checks, "dialect").examples == ("tei",)
     assert (find_check(checks, "in one request").count, find_check(checks, "in one request").severity) == (32, "ok")
-    assert find_check(checks, "truncates").examples == ("between 300 and 1,000 words",)
+    assert find_check(checks, "truncated").examples == ("after about 518 words",)
 
 
 def test_rounding_differences_do_not_hide_truncation(serve):
@@ -44,7 +48,7 @@ def test_rounding_differences_do_not_hide_truncation(serve):
         texts = [" ".join(text.split()[:200]) for text in body["documents"]]
         return 200, rows(*((i, worth(body["query"], text) + 3e-8 * i) for i, text in enumerate(texts))), {}
 
-    assert find_check(visit(serve(rounded)), "truncates").examples == ("between 100 and 300 words",)
+    assert find_check(visit(serve(rounded)), "truncated").examples == ("after about 175 words",)
 
 
 def test_a_limit_matters_where_lists_are_not_cut(serve):
@@ -69,14 +73,14 @@ def test_a_wrong_pointwise_setting_is_an_error(serve):
 
 
 def test_a_server_that_re_ranks_nothing(serve):
-    order = find_check(visit(serve(servers.by_place)), "the server ranks")
-    assert order.severity == "error"
-    assert "reversed" in order.examples[0]
+    diagnosis = diagnose(serve(servers.by_place))
+    assert [fault.kind for fault in diagnosis.faults] == ["input order"]
+    assert "60 of 60 lists came back in input order" in diagnosis.summary
 
 
 def test_a_server_whose_scores_are_all_equal(serve):
     checks = visit(serve(lambda nth, body: (200, rows(*((i, 0.5) for i in range(len(body["documents"])))), {})))
-    assert find_check(checks, "the server ranks").examples == ("all scores are equal",)
+    assert find_check(checks, "constant scores").severity == "error"
     assert find_check(checks, "tied").count == 20
 
 
@@ -85,7 +89,7 @@ def test_scores_that_are_distances(serve):
         scores = [-worth(body["query"], text) for text in body["documents"]]
         return 200, rows(*enumerate(scores)), {}
 
-    assert "grow with relevance" in find_check(visit(serve(reply)), "the server ranks").advice
+    assert find_check(visit(serve(reply)), "inverted scores").severity == "error"
 
 
 def test_noise(serve):
@@ -117,7 +121,7 @@ def test_long_texts_that_are_refused(serve):
             return 400, {"error": "input is too long: 3000 tokens, the maximum is 2048 tokens"}, {}
         return servers.simple(nth, body)
 
-    cut = find_check(visit(serve(reply)), "truncates")
+    cut = find_check(visit(serve(reply)), "truncated")
     assert cut.examples == ("refused at 3,000 words",)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import typer
+
 from shaketable.cli import completion
 from shaketable.cli.help import Panel
 from shaketable.cli.options.groups import make_option, make_repeatable
@@ -13,6 +15,10 @@ RANKER_HELP = (
     "file (run:FILE) or a model folder (./model). Write NAME=RANKER to choose its name in the tables. 'shaketable list "
     "rankers' shows all names."
 )
+WatchedRanker = Annotated[
+    str,
+    typer.Argument(metavar="RANKER", autocompletion=completion.rankers, help=RANKER_HELP),
+]
 Rankers = Annotated[
     list[str] | None,
     make_repeatable(Panel.RANKERS, "--ranker", metavar="RANKER", autocompletion=completion.rankers,

@@ -1,4 +1,4 @@
-"""Diagnostics of an endpoint: checks of its scores with about fifteen small requests."""
+"""Diagnostics of an endpoint: checks of its scores with about fifteen small requests, then those of any ranker."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from itertools import combinations
 import numpy as np
 
 from shaketable.core.documents import Collection, Scores
-from shaketable.core.errors import RankerFailed, ShaketableError
+from shaketable.core.errors import ShaketableError
 from shaketable.core.registries import RANKERS
 from shaketable.datasets.corpus import MemoryCorpus
 from shaketable.datasets.validation import TOLERATED_SHARE, Severity, ValidationCheck
+from shaketable.rankers.diagnosis.diagnose import Diagnosis, diagnose_ranker
 from shaketable.rankers.http.client import NEVER_STOP
 from shaketable.rankers.http.dialects import parse_text_limit
 from shaketable.rankers.http.discovery import (
     RESENT_POSITIONS,
     SAME_SCORE_TOLERANCE,
-    SAMPLE_QUERY,
     SAMPLE_TEXTS,
     Discovery,
     ServerProfile,
@@ -29,9 +29,6 @@ from shaketable.rankers.http.reranker import HttpEndpoint, HttpReranker
 REPEATED_REQUESTS = 5
 MAX_TEXTS_TRIED = 100
 """The length of the longest list tried: the default length of ranked lists."""
-FILLER_LENGTHS_WORDS = (100, 300, 1000, 3000, 10_000)
-"""Words of filler before a sentence that answers the query, to find where the server truncates."""
-FILLER_WORDS = "the weather was mild and the road was long and nobody said much on the way".split()
 EMPTY_COLLECTION = Collection("no documents", MemoryCorpus({}), {})
 RELATIVE_TOLERANCE = 1e-6
 """Maximum relative difference of the scores of equal texts in one batch; the last bits depend on the batch."""
@@ -39,18 +36,21 @@ SATURATION_MARGIN = 1e-4
 """A score within this distance of 0 or 1 counts as saturated."""
 
 
-def diagnose_endpoint(settings: HttpEndpoint) -> list[ValidationCheck]:
-    """Run discovery on a server, then check its scores with a few more requests."""
+def diagnose_endpoint(settings: HttpEndpoint, *, lists: int = 0) -> Diagnosis:
+    """Run discovery on a server, check its scores with a few more requests, and ask questions with known answers."""
     ranker = settings.open(EMPTY_COLLECTION)
     assert isinstance(ranker, HttpReranker)
+    checks: list[ValidationCheck] = []
+    problem = "the server returns scores"
     try:
         profile = ranker.profile
+        problem = "the server returns scores for all checks"
+        checks += _run_checks(Discovery(settings, ranker.http_client), profile)
+        found = diagnose_ranker(ranker, ranker.name, lists=lists)
     except ShaketableError as error:
-        return [ValidationCheck("the server returns scores", "error", 0, 0, (), str(error))]
-    try:
-        return list(_run_checks(Discovery(settings, ranker.http_client), profile))
-    except RankerFailed as error:
-        return [ValidationCheck("the server returns scores for all checks", "error", 0, 0, (), str(error))]
+        failed = ValidationCheck(problem, "error", 0, 0, (), str(error))
+        return Diagnosis(0, 0, len(checks), (), (*checks, failed))
+    return replace(found, checks=(*checks, *found.checks))
 
 
 def _run_checks(discovery: Discovery, profile: ServerProfile) -> Iterator[ValidationCheck]:
@@ -68,9 +68,7 @@ def _run_checks(discovery: Discovery, profile: ServerProfile) -> Iterator[Valida
     noise = float(np.ptp(lists, axis=0).max())
     yield _check_noise(noise)
     yield _check_list_dependence(discovery, profile, lists[0], noise)
-    yield _check_order(discovery, profile, lists[0])
     yield from _check_score_spread(discovery, profile)
-    yield _check_truncation(discovery, profile, noise)
     yield _check_list_limit(discovery, profile)
 
 
@@ -112,28 +110,6 @@ def _check_list_dependence(
     return ValidationCheck(name, "error" if profile.pointwise else "warning", 0, 0, (f"{apart:.2g}",), advice)
 
 
-def _check_order(discovery: Discovery, profile: ServerProfile, scores: Scores) -> ValidationCheck:
-    """Check that the server does not just return the input order."""
-    name = "the server ranks, and does not just return the input order"
-    backwards = discovery.request_scores(profile.dialect, profile.model, SAMPLE_TEXTS[::-1])
-    if not np.ptp(scores) and not np.ptp(backwards):
-        return ValidationCheck(
-            name, "error", 0, 0, ("all scores are equal",), "is a ranking model loaded on the server?"
-        )
-    if (np.diff(scores) <= 0).all() and (np.diff(backwards) <= 0).all():
-        given = ("reversed texts came back in reversed order",)
-        return ValidationCheck(
-            name, "error", 0, 0, given, "nothing is re-ranked: is a ranking model loaded on the server?"
-        )
-    best = int(np.argmax(scores))
-    if best == 0:
-        return make_ok_check(name, f"for {SAMPLE_QUERY!r} it prefers {SAMPLE_TEXTS[0][:40]!r}...")
-    advice = "the best text does not answer the query: is it a ranking model, and do scores grow with relevance?"
-    return ValidationCheck(
-        name, "warning", 0, 0, (f"for {SAMPLE_QUERY!r} it prefers {SAMPLE_TEXTS[best][:40]!r}...",), advice
-    )
-
-
 def _check_score_spread(discovery: Discovery, profile: ServerProfile) -> Iterator[ValidationCheck]:
     """Check ties and saturation among twenty different texts."""
     texts = [
@@ -163,26 +139,6 @@ def _check_score_spread(discovery: Discovery, profile: ServerProfile) -> Iterato
 
 def _grade_severity(count: int, total: int) -> Severity:
     return "warning" if count > TOLERATED_SHARE * total else "ok"
-
-
-def _check_truncation(discovery: Discovery, profile: ServerProfile, noise: float) -> ValidationCheck:
-    name = "the length at which the server truncates a text"
-    read = 0
-    for length in FILLER_LENGTHS_WORDS:
-        words = " ".join(FILLER_WORDS[i % len(FILLER_WORDS)] for i in range(length))
-        try:
-            answer, none = discovery.request_scores(
-                profile.dialect, profile.model, [f"{words} {SAMPLE_TEXTS[0]}", f"{words} {SAMPLE_TEXTS[-1]}"]
-            )
-        except RankerFailed as error:
-            advice = f"the server refuses longer texts instead of truncating them: {error}"
-            return ValidationCheck(name, "warning", 0, 0, (f"refused at {length:,} words",), advice)
-        if abs(answer - none) <= noise + RELATIVE_TOLERANCE * max(1.0, abs(answer)):
-            advice = "the rest of a longer text does not count; split long documents into passages"
-            seen = f"between {read:,} and {length:,} words" if read else f"before {length:,} words"
-            return ValidationCheck(name, "warning", 0, 0, (seen,), advice)
-        read = length
-    return make_ok_check(name, f"above {read:,} words")
 
 
 def _check_list_limit(discovery: Discovery, profile: ServerProfile) -> ValidationCheck:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shaketable.core.documents import Doc, Scores, Slate
-from shaketable.core.errors import RankerFailed
+from shaketable.core.errors import IncompleteAnswer, RankerFailed
 from shaketable.core.redaction import redact
 from shaketable.core.registries import RANKERS
 from shaketable.rankers.http.client import NEVER_STOP, HttpClient
@@ -199,7 +199,8 @@ def parse_scores(http_client: HttpClient, reply: HttpReply, slate: Slate) -> Sco
     try:
         return validate_scores(http_client.url, slate, order_scores(rows, len(slate.docs)))
     except ValueError as error:
-        raise RankerFailed(f"{where} {error}") from error
+        fewer = len(rows) < len(slate.docs)
+        raise (IncompleteAnswer if fewer else RankerFailed)(f"{where} {error}") from error
 
 
 def make_refusal_error(

@@ -215,7 +215,7 @@ class HttpReranker:
         except RankerFailed as error:
             if slate.query[:60] in str(error):
                 raise
-            raise RankerFailed(f"query {slate.query[:60]!r}: {error}") from error
+            raise type(error)(f"query {slate.query[:60]!r}: {error}") from error
 
 
 def _request_or_stop(remote: HttpReranker, profile: ServerProfile, slate: Slate, stop: Event) -> Scores:
