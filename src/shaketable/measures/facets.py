@@ -41,6 +41,8 @@ UNSERVED_SHARE = "%no@10"
 WORSE_THAN_RANDOM = "queries ranked worse than at random %"
 CHANGED_ANSWERS, TIED_NEIGHBOURS = "changed when asked again %", "tied neighbours in the first ten %"
 ORDER_SENSITIVITY = "order sensitivity"
+FAILED_OPEN = "answers without a ranking %"
+"""The share of answers in input order or with one score for all texts, which other answers to the same texts refute."""
 SLICE_GAIN, DROP, OVERLAP = "slice gain", "drop", "overlap"
 FOOLED, WRONG_PAIRS = "fooled", "wrong"
 FALLS_OUT, JUMPS_IN = "falls out of the first ten", "jumps into the first ten"
@@ -239,6 +241,14 @@ FACETS = (
                 "{ranker} changes the order of the first ten documents in {loss:.1f} % of the lists when it is asked "
                 "again",
                 "lists that change when asked again",
+                example_change="asked again",
+            ),
+            FacetScale(
+                FAILED_OPEN,
+                0.3,
+                25,
+                "{ranker} fails open: {loss:.1f} % of its answers are the input order or one score for all documents",
+                "answers without a ranking",
                 example_change="asked again",
             ),
         ),

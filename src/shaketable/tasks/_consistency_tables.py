@@ -14,12 +14,14 @@ from shaketable.core.documents import Doc
 from shaketable.core.results import Example, Finding
 from shaketable.measures.facets import (
     CHANGED_ANSWERS,
+    FAILED_OPEN,
     INPUT_ORDER,
     ORDER_SENSITIVITY,
     REPEATABILITY,
     TIED_NEIGHBOURS,
     TIES,
 )
+from shaketable.measures.fail_open import FailOpenReport, ListOutcome
 from shaketable.measures.rates import Rate, measure_rate
 
 if TYPE_CHECKING:
@@ -46,6 +48,8 @@ class ListAnswers:
     position_weight: float
     depends_on_list: bool
     orders: tuple[tuple[str, ...], ...]
+    outcomes: tuple[ListOutcome, ...] = ()
+    """The outcome of each answer: whether it is a ranking."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,7 @@ class RankerAnswers:
             CHANGED_ANSWERS: {one.qid: 100.0 * one.changed for one in self.lists},
             ORDER_SENSITIVITY: {one.qid: one.order_sensitivity for one in self.lists if not self.searches},
             TIED_NEIGHBOURS: {top.qid: top.tied_percent for top in self.tops},
+            FAILED_OPEN: {one.qid: FailOpenReport(one.outcomes).percent for one in self.lists},
         }
 
     def measure(self, name: str) -> Rate:
@@ -100,7 +105,16 @@ class RankerAnswers:
             pairs = {one.qid: len(one.orders[0]) * (len(one.orders[0]) - 1) // 2 for one in self.lists}
             rate = measure_rate({qid: 100 * value for qid, value in values.items()}, pairs)
             return Rate(rate.value / 100, rate.low / 100, rate.high / 100, rate.cases, rate.effective_cases)
-        return measure_rate(values, {top.qid: top.pairs for top in self.tops} if name == TIED_NEIGHBOURS else None)
+        cases = {
+            TIED_NEIGHBOURS: {top.qid: top.pairs for top in self.tops},
+            FAILED_OPEN: {one.qid: len(one.outcomes) for one in self.lists},
+        }
+        return measure_rate(values, cases.get(name))
+
+    @property
+    def fail_open(self) -> FailOpenReport:
+        """The outcomes of all answers."""
+        return FailOpenReport(tuple(outcome for one in self.lists for outcome in one.outcomes))
 
     @property
     def saturated(self) -> tuple[float, float]:
@@ -125,6 +139,7 @@ def _build_row(one: RankerAnswers) -> dict[str, Any]:
             row["changed lists"] = f"{sum(answer.changed for answer in one.lists)} of {len(one.lists)}"
     weights = [answer.position_weight for answer in one.lists if not np.isnan(answer.position_weight)]
     return row | {
+        "without a ranking": f"{len(one.fail_open.failed)} of {len(one.fail_open.outcomes)}",
         "largest score change": max((answer.score_change for answer in one.lists), default=float("nan")),
         "position weight": float(np.mean(weights)) if weights else float("nan"),
         "pairs": one.pairs,
@@ -163,7 +178,9 @@ def build_consistency_findings(found: Sequence[RankerAnswers]) -> Iterator[Findi
         (TIED_NEIGHBOURS, TIES, "distinct scores"),
     )
     for one in found:
-        for name, facet, against in numbers:
+        # a ranker that never failed open has no second test of its repeatability
+        failed_open = (FAILED_OPEN, REPEATABILITY if one.fail_open.failed else "", "its other answers")
+        for name, facet, against in (*numbers, failed_open):
             if values := one.values[name]:
                 rate = one.measure(name)
                 yield Finding(
@@ -227,7 +244,8 @@ def build_consistency_notes(found: Sequence[RankerAnswers], shuffles: int, lengt
         f"'{TIED_NEIGHBOURS}' is the percentage of neighbours with the same score in the first ten of all its lists. "
         "'changed lists' is the number of lists that change when asked again, and 'largest score change' is the "
         "largest difference between the scores of the two answers. 'position weight' is the number of ranks that a "
-        "document gains for each rank that it is shown earlier."
+        "document gains for each rank that it is shown earlier. 'without a ranking' is the number of answers that are "
+        "the input order or one score for all documents, although other answers to the same list are rankings."
     )
     costs = (
         f"{one.pairs:,} {'searches' if one.searches else 'query-document pairs'} for {one.ranker}" for one in found
@@ -241,6 +259,11 @@ def build_consistency_notes(found: Sequence[RankerAnswers], shuffles: int, lengt
     for one in found:
         if failed := one.asked - len(one.lists):
             yield f"{one.ranker} failed on {failed} of the {one.asked} lists, which are left out."
+        if one.fail_open.failed:
+            yield (
+                f"{one.ranker} fails open: {one.fail_open.describe()}. A server that returns a default when its model "
+                "fails or is slow does this; 'shaketable doctor' shows the times."
+            )
         dependent = sum(answer.depends_on_list for answer in one.lists)
         if one.pointwise and dependent:
             yield (

@@ -15,6 +15,7 @@ from shaketable.core.protocols import can_score_texts
 from shaketable.core.results import Result
 from shaketable.core.seeding import make_item_rng
 from shaketable.measures.facets import INPUT_ORDER, REPEATABILITY
+from shaketable.measures.fail_open import INPUT_ORDER_PATTERN, ListOutcome, contradicts, detect_pattern
 from shaketable.measures.input_order import mean_kendall_distance, position_sums
 from shaketable.measures.rank_distance import Kendall
 from shaketable.scoring.traits import RankerTraits
@@ -174,6 +175,7 @@ def _compare_answers(
     differs = np.abs(table - table[0]) > traits.noise * np.maximum(1.0, np.abs(table[0]))
     shown = np.isin(docnos, [*orders[0][:TOP_RANKS], *orders[1][:TOP_RANKS]])
     repeated = Kendall().between(orders[0], orders[1])
+    outcomes = tuple(_detect_failed_open(one, answers))
     inputs, outputs = [one.orders[0], *one.orders[2:]], [orders[0], *orders[2:]]
     above, below = position_sums(inputs, outputs)
     return ListAnswers(
@@ -185,7 +187,28 @@ def _compare_answers(
         position_weight=above / below if below else float("nan"),
         depends_on_list=_depends_on_list(docnos, table, alone, traits.noise),
         orders=tuple(map(tuple, orders)),
+        outcomes=outcomes,
     )
+
+
+def _detect_failed_open(one: _AskedList, answers: Sequence[Mapping[str, float]]) -> Iterator[ListOutcome]:
+    """Yield the outcome of each answer; one without a ranking must be refuted by another answer to the same list.
+
+    A ranker may agree with the first stage, so only reversed and shuffled lists show that the input order came back.
+    """
+    docnos = one.orders[0]
+    for number, (order, scores) in enumerate(zip(one.orders, answers, strict=True)):
+        sent = np.array([scores[docno] for docno in order])
+        pattern = detect_pattern(sent)
+        if pattern == INPUT_ORDER_PATTERN and number < 2:
+            pattern = ""
+        aligned = np.array([scores[docno] for docno in docnos])
+        others = [(other, given) for other, given in zip(one.orders, answers, strict=True) if given is not scores]
+        refuted = any(
+            contradicts(aligned, np.array([given[d] for d in docnos]), np.array([given[d] for d in other]))
+            for other, given in others
+        )
+        yield ListOutcome(len(order), pattern if refuted else "", 0.0, float(sent[0]))
 
 
 def _rank(docnos: Sequence[str], scores: Scores, noise: float) -> list[str]:

@@ -14,6 +14,8 @@ from shaketable.core.protocols import Ranker
 from shaketable.executors.base import Executor, Job, SerialExecutor, ThreadExecutor, as_completed
 from shaketable.scoring.validation import call_ranker
 
+MAX_INCOMPLETE_ANSWERS = 3
+
 
 @dataclass(frozen=True, eq=False)
 class Answer:
@@ -59,9 +61,14 @@ class Examiner:
         return [answers[i] for i in range(len(slates))]
 
     def ask_scores(self, query: str, texts: Sequence[str]) -> Scores:
-        """Return the scores of one list; raise the ranker's error if it fails."""
-        self.asked += 1
-        return call_ranker(self.ranker, self.name, [make_slate(query, texts)])[0]
+        """Return the scores of one list; raise the ranker's error if it fails, or if three answers are incomplete."""
+        for _ in range(MAX_INCOMPLETE_ANSWERS):
+            (answer,) = self.ask([make_slate(query, texts)])
+            if answer.scores is not None:
+                return answer.scores
+            if not answer.is_incomplete:
+                break
+        raise RankerFailed(answer.problem)
 
     def _ask_one(self, slate: Slate) -> Answer:
         started = time.perf_counter()

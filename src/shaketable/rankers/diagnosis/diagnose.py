@@ -13,6 +13,7 @@ from shaketable.datasets.validation import ValidationCheck
 from shaketable.rankers.diagnosis.asking import Examiner
 from shaketable.rankers.diagnosis.evidence import (
     MIN_ANSWERED_SHARE,
+    ROUNDING,
     WEAK_SEPARATION,
     Truncation,
     ask_usual_pairs,
@@ -78,9 +79,10 @@ def _collect_more(examiner: Examiner, evidence: Evidence, seed: int) -> Evidence
     if is_weak:
         evidence = replace(evidence, template=find_missing_template(examiner, asked.questions, usual))
     stability = measure_stability(examiner, asked, seed)
-    noise = 3 * stability.noise * float(np.nanmedian(np.abs(asked.margins)))
+    noise = stability.noise * float(np.nanmedian(np.abs(asked.margins)))
+    noise = noise if stability.noise > ROUNDING else 0.0
     try:
-        truncation = find_truncation(examiner, asked.questions[0], noise)
+        truncation = find_truncation(examiner, asked.questions, noise)
     except RankerFailed as error:
         truncation = Truncation(0, 0, str(error))
     return replace(evidence, stability=stability, truncation=truncation)

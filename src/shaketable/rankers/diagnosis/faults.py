@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ from shaketable.measures.fail_open import INPUT_ORDER_PATTERN, ONE_SCORE_PATTERN
 from shaketable.rankers.diagnosis.evidence import MIN_ANSWERED_SHARE, Exchange, Stability, Truncation
 from shaketable.rankers.diagnosis.questions import AskedQuestions
 
+FAILS_OPEN, ORDER_DEPENDENCE = "fails open", "order dependence"
 ALWAYS_SHARE = 0.9
 """A pattern in at least this share of lists is the rule, and not a failure of single requests."""
 INVERTED_SHARE = 0.25
@@ -61,25 +61,25 @@ def name_faults(evidence: Evidence) -> list[Fault]:
     if fault := _find_constant_pattern(evidence):
         return [fault]
     found = list(_find_failing_lists(evidence))
-    if evidence.stability and evidence.stability.flips_again >= RANDOM_FLIPS:
+    few = asked.answered < MIN_ANSWERED_SHARE * len(asked.questions)
+    if few and evidence.stability and evidence.stability.flips_again >= RANDOM_FLIPS:
         sentence = (
             f"The answers are random: {100 * evidence.stability.flips_again:.1f} % of the pairs of texts change order "
             f"when the same list is asked for again; the ranker answers {evidence.score}."
         )
         return [*found, Fault("random answers", sentence, "Is a sampling temperature or dropout switched on?")]
-    found += _find_wrong_scores(evidence)
-    wrong = bool(found) and found[-1].kind not in ("fails open", "failing requests")
-    if not wrong and asked.answered < MIN_ANSWERED_SHARE * len(asked.questions):
-        found.append(_name_wrong_model(evidence))
-    found += _find_truncation(evidence)
-    found += _find_instability(evidence)
-    return found
+    named = [*_find_wrong_scores(evidence), *_find_truncation(evidence), *_find_instability(evidence)]
+    if few and not named:
+        named.append(_name_wrong_model(evidence))
+    if any(fault.kind == ORDER_DEPENDENCE for fault in named):  # it explains lists in input order
+        in_order = {one.pattern for one in asked.fail_open.failed} <= {INPUT_ORDER_PATTERN}
+        found = [fault for fault in found if not (in_order and fault.kind == FAILS_OPEN)]
+    return found + named
 
 
 def _find_constant_pattern(evidence: Evidence) -> Fault | None:
     """Return the fault of a ranker that ranks no list at all."""
     outcomes = evidence.asked.fail_open.outcomes
-    pattern, count = Counter(one.pattern for one in outcomes).most_common(1)[0]
     scores = [answer.scores for some in evidence.asked.rounds for answer in some if answer.scores is not None]
     if scores and sum(not np.ptp(some) for some in scores) >= ALWAYS_SHARE * len(outcomes):
         values = sorted({float(some[0]) for some in scores})
@@ -87,7 +87,8 @@ def _find_constant_pattern(evidence: Evidence) -> Fault | None:
         sentence = f"The scores are constant: all texts of a list get the same score ({what})."
         advice = "The model probably has no ranking head, or the server returns a default: is a ranking model loaded?"
         return Fault("constant scores", sentence, advice)
-    if pattern == INPUT_ORDER_PATTERN and count >= ALWAYS_SHARE * len(outcomes):
+    count = sum(bool((np.diff(some) <= 0).all()) for some in scores)
+    if count >= ALWAYS_SHARE * len(outcomes):
         sentence = f"Nothing is re-ranked: {count} of {len(outcomes)} lists came back in input order."
         advice = "Is a ranking model loaded? Or are results sorted by score, while their indexes are not?"
         return Fault("input order", sentence, advice)
@@ -104,7 +105,7 @@ def _find_failing_lists(evidence: Evidence) -> Iterator[Fault]:
         )
         if ways == {ONE_SCORE_PATTERN}:
             advice += " Do not store these scores."
-        yield Fault("fails open", f"It fails open: {report.describe()}.", advice)
+        yield Fault(FAILS_OPEN, f"It fails open: {report.describe()}.", advice)
     if problems:
         sentence = f"It failed on {len(problems)} of {len(report.outcomes)} lists; the first error: {problems[0]}"
         yield Fault("failing requests", sentence, "Look at the log of the server.")
@@ -213,7 +214,7 @@ def _find_instability(evidence: Evidence) -> Iterator[Fault]:
             f"The input order matters: {100 * found.flips_order:.1f} % of the pairs of texts change order when the "
             f"list is reversed, and {100 * found.flips_again:.1f} % when it is asked for again."
         )
-        yield Fault("order dependence", sentence, "Is it a listwise model? Average over several input orders.")
+        yield Fault(ORDER_DEPENDENCE, sentence, "Is it a listwise model? Average over several input orders.")
         return
     threshold = max(MIN_BATCH_CHANGE, 3 * found.noise)
     if found.by_list > threshold:

@@ -105,11 +105,11 @@ def find_failed_open(examiner: Examiner, answers: Sequence[Answer], seed: int) -
             for i, order in zip(suspects, orders, strict=True)
         ]
     )
-    known = _find_separate_texts(answers, set(suspects))
+    others = [answer for i, answer in enumerate(answers) if not patterns[i]]
     confirmed = {
         i
         for i, order, second in zip(suspects, orders, again, strict=True)
-        if _is_confirmed(answers[i], second, order, known)
+        if _is_confirmed(answers[i], second, order, others)
     }
     return [
         ListOutcome(
@@ -122,26 +122,20 @@ def find_failed_open(examiner: Examiner, answers: Sequence[Answer], seed: int) -
     ]
 
 
-def _find_separate_texts(answers: Sequence[Answer], suspects: set[int]) -> dict[str, set[str]]:
-    """Return query -> texts whose scores differ in an answer that is not suspicious."""
-    found: dict[str, set[str]] = {}
-    for i, answer in enumerate(answers):
-        if i not in suspects and answer.scores is not None and np.ptp(answer.scores):
-            found.setdefault(answer.slate.query, set()).update(answer.by_text)
-    return found
-
-
-def _is_confirmed(first: Answer, second: Answer, order: Sequence[int], separate: dict[str, set[str]]) -> bool:
-    """Return True if the second answer to the same texts shows that the first was no ranking of them."""
+def _is_confirmed(first: Answer, second: Answer, order: Sequence[int], others: Sequence[Answer]) -> bool:
+    """Return True if another answer shows that the first was no ranking: to the same texts, or to some of them."""
     if first.scores is None or second.scores is None:
         return second.is_incomplete
     aligned = np.empty_like(second.scores)
     aligned[list(order)] = second.scores
     if contradicts(first.scores, aligned, second.scores):
         return True
-    twice_equal = not np.ptp(first.scores) and not np.ptp(aligned)
     texts = {doc.text for doc in first.slate.docs}
-    return twice_equal and len(texts & separate.get(first.slate.query, set())) > 1
+    return not np.ptp(first.scores) and any(
+        other.slate.query == first.slate.query
+        and len({score for text, score in other.by_text.items() if text in texts}) > 1
+        for other in others
+    )
 
 
 def _draw_texts(questions: Sequence[KnownAnswer], i: int, length: int, seed: int, number: int) -> list[str]:
@@ -164,8 +158,22 @@ def ask_pairs(
     for i, question in enumerate(questions):
         query, first, second = build(question, questions[(i + 7) % len(questions)])
         slates.append(make_slate(query, (first, second)[:: -1 if i % 2 else 1]))
-    margins = [
-        np.nan if answer.scores is None else float(answer.scores[0] - answer.scores[1]) * (-1 if i % 2 else 1)
-        for i, answer in enumerate(examiner.ask(slates))
-    ]
-    return np.array(margins)
+    answers = examiner.ask(slates)
+    scores = np.array([[np.nan] * 2 if answer.scores is None else answer.scores for answer in answers])
+    margins: Numbers = -np.diff(undo_sigmoid(scores), axis=1)[:, 0]
+    margins[1::2] *= -1
+    return margins
+
+
+def undo_sigmoid(scores: Numbers) -> Numbers:
+    """Return the logits of scores between 0 and 1, because a sigmoid hides differences; other scores are unchanged.
+
+    >>> undo_sigmoid(np.array([0.5, 0.731])).round(2).tolist(), undo_sigmoid(np.array([0.5, 7.0])).tolist()
+    ([0.0, 1.0], [0.5, 7.0])
+    """
+    known = scores[~np.isnan(scores)]
+    if not ((known >= 0) & (known <= 1)).all():
+        return scores
+    shares = np.clip(scores, 1e-6, 1 - 1e-6)
+    logits: Numbers = np.log(shares / (1 - shares))
+    return logits

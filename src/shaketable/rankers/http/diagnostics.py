@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from shaketable.core.documents import Collection, Scores
-from shaketable.core.errors import ShaketableError
+from shaketable.core.errors import IncompleteAnswer, RankerFailed, ShaketableError
 from shaketable.core.registries import RANKERS
 from shaketable.datasets.corpus import MemoryCorpus
 from shaketable.datasets.validation import TOLERATED_SHARE, Severity, ValidationCheck
@@ -41,15 +41,19 @@ def diagnose_endpoint(settings: HttpEndpoint, *, lists: int = 0) -> Diagnosis:
     ranker = settings.open(EMPTY_COLLECTION)
     assert isinstance(ranker, HttpReranker)
     checks: list[ValidationCheck] = []
-    problem = "the server returns scores"
     try:
-        profile = ranker.profile
-        problem = "the server returns scores for all checks"
-        checks += _run_checks(Discovery(settings, ranker.http_client), profile)
-        found = diagnose_ranker(ranker, ranker.name, lists=lists)
+        for check in _run_checks(Discovery(settings, ranker.http_client), ranker.profile):
+            checks.append(check)
     except ShaketableError as error:
-        failed = ValidationCheck(problem, "error", 0, 0, (), str(error))
-        return Diagnosis(0, 0, len(checks), (), (*checks, failed))
+        name = "the server returns scores for all checks" if checks else "the server returns scores"
+        checks.append(ValidationCheck(name, "error", 0, 0, (), str(error)))
+        if not isinstance(error, IncompleteAnswer):
+            return Diagnosis(0, 0, 0, (), tuple(checks))
+    try:
+        found = diagnose_ranker(ranker, ranker.name, lists=lists)
+    except RankerFailed as error:
+        checks.append(ValidationCheck("the server answers questions", "error", 0, 0, (), str(error)))
+        return Diagnosis(0, 0, 0, (), tuple(checks))
     return replace(found, checks=(*checks, *found.checks))
 
 
