@@ -31,7 +31,7 @@ def test_the_doctor_visits_an_endpoint(shaketable):
     with running(Server(servers.tei)) as server:
         ended = shaketable("doctor", server.url, "--json", "out.json")
     assert ended.code == 0, ended.out
-    for words in ("dialect", "tei", "latency", "noise floor", "32 of 100", "between 300 and"):
+    for words in ("dialect", "tei", "latency", "noise floor", "32 of 100", "518 words"):
         assert words in ended.out
     findings = json.loads(Path("out.json").read_text())["findings"]
     assert {"check": "dialect", "severity": "ok"}.items() <= findings[0].items()
@@ -41,7 +41,7 @@ def test_the_doctor_on_an_endpoint_that_cannot_be_used(shaketable):
     with running(Server(servers.by_place)) as server:
         ended = shaketable("doctor", f"mine={server.url.removeprefix('http://')}")
     assert ended.code == 2
-    assert "nothing is re-ranked" in " ".join(ended.out.split())
+    assert "Nothing is re-ranked" in " ".join(ended.out.split())
 
 
 def test_specs_of_the_doctor_can_be_copied_from_a_narrow_window(shaketable, monkeypatch):
@@ -155,3 +155,33 @@ def test_control_c_tells_the_truth(tmp_path):
         texts = sum(len(body["documents"]) for body in server.lists[-(len(server.bodies) - before - 2) :])
         checked_again = 2 * 3
         assert texts == int(counts[2]) - int(counts[1]) + checked_again
+
+
+def test_the_doctor_on_a_server_that_fails_open(shaketable):
+    def reply(nth, body):
+        if nth % 12 == 0 and len(body["documents"]) > 4:
+            return servers.by_place(nth, body)
+        return servers.simple(nth, body)
+
+    with running(Server(reply)) as server:
+        ended = shaketable("doctor", server.url, "--json", "out.json")
+    assert ended.code == 2
+    assert ended.out.startswith("It fails open: ")
+    assert "in input order" in " ".join(ended.out.split())
+    (fault,) = json.loads(Path("out.json").read_text())["faults"]
+    assert fault["kind"] == "fails open"
+
+
+def test_watch_finds_another_model_behind_a_url(shaketable):
+    server = Server(servers.simple)
+    with running(server):
+        assert shaketable("watch", server.url, "--state", "state.json").code == 0
+        ended = shaketable("watch", server.url, "--state", "state.json", "--json", "-")
+        assert (ended.code, ended.out.count("\n")) == (0, 1)
+        assert json.loads(ended.out)["drift"] is False
+        server.reply = servers.by_place
+        ended = shaketable("watch", server.url, "--state", "state.json", "--json", "-")
+    assert ended.code == 1
+    assert json.loads(ended.out)["drift"] is True
+    assert "has drifted" in ended.err
+    assert "could not be watched" in shaketable("watch", f"http(url={server.url!r}, retries=0)").complaint()

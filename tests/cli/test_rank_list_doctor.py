@@ -126,3 +126,19 @@ def test_version_and_help(shaketable):
     assert shaketable("--version").out.strip() == version("shaketable")
     assert "audit" in shaketable("--help").out
     assert shaketable("no-such-command").code == 2
+
+
+def test_doctor_on_rankers(shaketable, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "def score(query, texts):\n    return [-len(set(query.split()) & set(t.split())) for t in texts]\n"
+    )
+    ended = shaketable("doctor", "bm25", "--json", "out.json")
+    assert ended.code == 0, ended.out
+    assert ended.out.startswith("The ranker answers 40 of 40 questions; no fault found.")
+    assert json.loads(Path("out.json").read_text())["faults"] == []
+    ended = shaketable("doctor", "./mine.py:score")
+    assert ended.code == 2
+    assert ended.out.startswith("The scores seem to be inverted")
+    (tmp_path / "a.run").write_text("q0 Q0 d1 1 1.0 x\n")
+    assert "cannot score texts" in shaketable("doctor", "run:a.run").complaint()
+    assert "it takes" in shaketable("doctor", "bm25(k2=1)").complaint()

@@ -10,10 +10,11 @@ import pytest
 from shaketable.core.documents import Collection, Doc, Query
 from shaketable.core.errors import BadInput, NotApplicable
 from shaketable.core.registries import RANKERS
+from shaketable.core.seeding import make_item_rng
 from shaketable.datasets.corpus import MemoryCorpus
 from shaketable.experiment import Experiment
-from shaketable.measures.facets import CHANGED_ANSWERS, ORDER_SENSITIVITY, TIED_NEIGHBOURS, get_facet
-from shaketable.measures.status import FAIL, PASS, classify_findings
+from shaketable.measures.facets import CHANGED_ANSWERS, FAILED_OPEN, ORDER_SENSITIVITY, TIED_NEIGHBOURS, get_facet
+from shaketable.measures.status import FAIL, PASS, WARN, classify_findings
 from shaketable.tasks.consistency import Consistency
 from shaketable.tasks.runner import list_default_tasks
 from tests.tasks.flaws import ListNormalised, Noisy, OrderBiased, Planted, Saturated, experiment
@@ -137,6 +138,30 @@ class TestPlantedFlaws:
     def test_saturation_is_named(self):
         result, _ = measure(Saturated())
         assert any("planted is saturated" in note and "score, 1," in note for note in result.notes)
+
+
+class FailsOpen(Planted):
+    """The input order, or one score for all texts, in a tenth of the answers."""
+
+    one_score, calls = False, 0
+
+    def adjust(self, query, scores):
+        self.calls += 1
+        if make_item_rng(self.calls, "fails open").random() >= 0.1:
+            return scores
+        return np.zeros(len(scores)) if self.one_score else -np.arange(len(scores), dtype=float)
+
+
+@pytest.mark.parametrize("one_score", [True, False])
+def test_a_ranker_that_fails_open_does_not_pass(one_score):
+    ranker = FailsOpen(pointwise=False)
+    ranker.one_score = one_score
+    result, found = measure(ranker)
+    assert 3 <= found[FAILED_OPEN].value <= 15
+    assert status(found[FAILED_OPEN]) == WARN
+    assert found[FAILED_OPEN].facet == found[CHANGED_ANSWERS].facet
+    way = "with the score 0 for all texts" if one_score else "in input order"
+    assert any("planted fails open: " in note and way in note for note in result.notes)
 
 
 class TestRunning:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from shaketable.core.documents import Scores, Slate
@@ -41,3 +42,21 @@ class Uncached:
 
     def score(self, slates: Sequence[Slate]) -> Sequence[Scores]:
         return self.ranker.score(slates)
+
+
+@dataclass(frozen=True, eq=False)
+class Timed(Uncached):
+    """An uncached ranker with the time of each list; a server gets one list per call."""
+
+    seconds: dict[Slate, float] = field(default_factory=dict)
+
+    @property
+    def chunk(self) -> int:
+        return min(1, int(getattr(self.ranker, "chunk", 0)))
+
+    def score(self, slates: Sequence[Slate]) -> Sequence[Scores]:
+        started = time.perf_counter()
+        answers = self.ranker.score(slates)
+        if len(slates) == 1:
+            self.seconds[slates[0]] = time.perf_counter() - started
+        return answers

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 TOP_RANKS = 10
 ASKED_AGAIN, OTHER_ORDER, TIED = "asked again", "input reversed", "tied neighbours"
 """What examples show."""
+ALWAYS_SHARE = 0.9
+"""If at least this share of answers are no rankings, the ranker ranks nothing."""
 SATURATED_WARNING_PERCENT = 10.0
 """The percentage of documents in the first ten with the highest score of all, from which a note warns you."""
 
@@ -117,6 +119,12 @@ class RankerAnswers:
         return FailOpenReport(tuple(outcome for one in self.lists for outcome in one.outcomes))
 
     @property
+    def sometimes_fails_open(self) -> bool:
+        """True if some answers are no rankings, and not all those to reversed and shuffled lists."""
+        other_orders = sum(len(one.outcomes) - 2 for one in self.lists)
+        return 0 < len(self.fail_open.failed) < ALWAYS_SHARE * other_orders
+
+    @property
     def saturated(self) -> tuple[float, float]:
         """The highest score, and the percentage of documents in the first ten that have it."""
         scores = np.concatenate([top.scores for top in self.tops]) if self.tops else np.zeros(0)
@@ -178,9 +186,9 @@ def build_consistency_findings(found: Sequence[RankerAnswers]) -> Iterator[Findi
         (TIED_NEIGHBOURS, TIES, "distinct scores"),
     )
     for one in found:
-        # a ranker that never failed open has no second test of its repeatability
-        failed_open = (FAILED_OPEN, REPEATABILITY if one.fail_open.failed else "", "its other answers")
-        for name, facet, against in (*numbers, failed_open):
+        # without such answers, repeatability has one test only; a ranker that ranks no list fails in input order
+        failed_open = [(FAILED_OPEN, REPEATABILITY, "its other answers")] if one.sometimes_fails_open else []
+        for name, facet, against in (*numbers, *failed_open):
             if values := one.values[name]:
                 rate = one.measure(name)
                 yield Finding(
@@ -259,10 +267,10 @@ def build_consistency_notes(found: Sequence[RankerAnswers], shuffles: int, lengt
     for one in found:
         if failed := one.asked - len(one.lists):
             yield f"{one.ranker} failed on {failed} of the {one.asked} lists, which are left out."
-        if one.fail_open.failed:
+        if one.sometimes_fails_open:
             yield (
                 f"{one.ranker} fails open: {one.fail_open.describe()}. A server that returns a default when its model "
-                "fails or is slow does this; 'shaketable doctor' shows the times."
+                "fails or is slow does this."
             )
         dependent = sum(answer.depends_on_list for answer in one.lists)
         if one.pointwise and dependent:

@@ -19,7 +19,7 @@ from shaketable.measures.fail_open import INPUT_ORDER_PATTERN, ListOutcome, cont
 from shaketable.measures.input_order import mean_kendall_distance, position_sums
 from shaketable.measures.rank_distance import Kendall
 from shaketable.scoring.traits import RankerTraits
-from shaketable.scoring.uncached import Uncached
+from shaketable.scoring.uncached import Timed
 from shaketable.scoring.validation import collapse_ties
 from shaketable.tasks._consistency_tables import (
     TOP_RANKS,
@@ -118,13 +118,17 @@ def _ask_ranker(experiment: Experiment, name: str, asked: Sequence[_AskedList]) 
     firsts = [(one.qid, one.orders[0]) for one in asked]
     others = [(one.qid, order) for one in asked for order in one.orders[1:]]
     others += [(one.qid, head) for one, head in zip(asked, heads, strict=False)]
-    before = _score_orders(experiment, name, firsts)  # two calls, because a ranker may merge equal lists of one call
-    after = iter(_score_orders(experiment, name, others))
+    before, first_times = _score_orders(
+        experiment, name, firsts
+    )  # two calls, because a ranker may merge equal lists of one call
+    scores, other_times = _score_orders(experiment, name, others)
+    after, times = iter(scores), iter(other_times)
     answers = [[first, *(next(after) for _ in one.orders[1:])] for one, first in zip(asked, before, strict=True)]
+    seconds = [[first, *(next(times) for _ in one.orders[1:])] for one, first in zip(asked, first_times, strict=True)]
     alone = list(after) if heads else [None] * len(asked)
     lists = [
-        _compare_answers(one, [scores for scores in given if scores is not None], head, traits)
-        for one, given, head in zip(asked, answers, alone, strict=True)
+        _compare_answers(one, [scores for scores in given if scores is not None], took, head, traits)
+        for one, given, took, head in zip(asked, answers, seconds, alone, strict=True)
         if all(scores is not None for scores in given)
     ]
     if traits.detected and (dependent := [one for one in lists if one.depends_on_list]):
@@ -155,18 +159,24 @@ def _repeat_searches(experiment: Experiment, name: str, qids: Sequence[str], len
 
 def _score_orders(
     experiment: Experiment, name: str, wanted: Sequence[tuple[str, Sequence[str]]]
-) -> list[dict[str, float] | None]:
-    """Return docno -> score of each list, or None where the ranker failed."""
+) -> tuple[list[dict[str, float] | None], list[float]]:
+    """Return docno -> score of each list, or None where the ranker failed, and the seconds of a list if known."""
     slates = [Slate(experiment.texts[qid], experiment.get_documents(order)) for qid, order in wanted]
-    answers = experiment.engine.score(Uncached(experiment.get_ranker(name)), slates, name)
-    return [
+    ranker = Timed(experiment.get_ranker(name))
+    answers = experiment.engine.score(ranker, slates, name)
+    scores = [
         None if scores is None else dict(zip(order, scores.tolist(), strict=True))
         for (_, order), scores in zip(wanted, answers, strict=True)
     ]
+    return scores, [ranker.seconds.get(slate, 0.0) for slate in slates]
 
 
 def _compare_answers(
-    one: _AskedList, answers: Sequence[Mapping[str, float]], alone: Mapping[str, float] | None, traits: RankerTraits
+    one: _AskedList,
+    answers: Sequence[Mapping[str, float]],
+    seconds: Sequence[float],
+    alone: Mapping[str, float] | None,
+    traits: RankerTraits,
 ) -> ListAnswers:
     """Compare the answers to one list: the first two have the same input order, all others have another one."""
     docnos = one.orders[0]
@@ -175,7 +185,7 @@ def _compare_answers(
     differs = np.abs(table - table[0]) > traits.noise * np.maximum(1.0, np.abs(table[0]))
     shown = np.isin(docnos, [*orders[0][:TOP_RANKS], *orders[1][:TOP_RANKS]])
     repeated = Kendall().between(orders[0], orders[1])
-    outcomes = tuple(_detect_failed_open(one, answers))
+    outcomes = tuple(_detect_failed_open(one, answers, seconds))
     inputs, outputs = [one.orders[0], *one.orders[2:]], [orders[0], *orders[2:]]
     above, below = position_sums(inputs, outputs)
     return ListAnswers(
@@ -191,7 +201,9 @@ def _compare_answers(
     )
 
 
-def _detect_failed_open(one: _AskedList, answers: Sequence[Mapping[str, float]]) -> Iterator[ListOutcome]:
+def _detect_failed_open(
+    one: _AskedList, answers: Sequence[Mapping[str, float]], seconds: Sequence[float]
+) -> Iterator[ListOutcome]:
     """Yield the outcome of each answer; one without a ranking must be refuted by another answer to the same list.
 
     A ranker may agree with the first stage, so only reversed and shuffled lists show that the input order came back.
@@ -208,7 +220,7 @@ def _detect_failed_open(one: _AskedList, answers: Sequence[Mapping[str, float]])
             contradicts(aligned, np.array([given[d] for d in docnos]), np.array([given[d] for d in other]))
             for other, given in others
         )
-        yield ListOutcome(len(order), pattern if refuted else "", 0.0, float(sent[0]))
+        yield ListOutcome(len(order), pattern if refuted else "", seconds[number], float(sent[0]))
 
 
 def _rank(docnos: Sequence[str], scores: Scores, noise: float) -> list[str]:

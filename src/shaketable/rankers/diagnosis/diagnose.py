@@ -43,9 +43,8 @@ class Diagnosis:
         """The outcome in one or a few sentences."""
         if self.faults:
             return " ".join(fault.sentence for fault in self.faults)
-        broken = [check for check in self.checks if check.severity == "error"]
-        if broken:
-            return f"{broken[0].check}: {broken[0].advice}"
+        if any(check.severity == "error" for check in self.checks):
+            return "The ranker cannot be used; the reason is below."
         if not self.questions:
             return "No fault found. A search engine scores no text outside its index, so it got no questions."
         return f"The ranker answers {self.answered} of {self.questions} questions; no fault found."
