@@ -118,9 +118,8 @@ def _ask_ranker(experiment: Experiment, name: str, asked: Sequence[_AskedList]) 
     firsts = [(one.qid, one.orders[0]) for one in asked]
     others = [(one.qid, order) for one in asked for order in one.orders[1:]]
     others += [(one.qid, head) for one, head in zip(asked, heads, strict=False)]
-    before, first_times = _score_orders(
-        experiment, name, firsts
-    )  # two calls, because a ranker may merge equal lists of one call
+    # two calls, because a ranker may merge equal lists of one call
+    before, first_times = _score_orders(experiment, name, firsts)
     scores, other_times = _score_orders(experiment, name, others)
     after, times = iter(scores), iter(other_times)
     answers = [[first, *(next(after) for _ in one.orders[1:])] for one, first in zip(asked, before, strict=True)]
