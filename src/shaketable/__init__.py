@@ -22,6 +22,7 @@ _MODULES = {
     "Audit": "shaketable.api.audit",
     "read_audit": "shaketable.api.audit",
     "compare": "shaketable.api.compare",
+    "demo": "shaketable.api.demo",
     "evaluate": "shaketable.api.evaluate",
     "probe": "shaketable.api.probe",
     "attack": "shaketable.api.attack",
@@ -114,6 +115,7 @@ if TYPE_CHECKING:  # `as` marks the names as exported for type checkers
     from shaketable.api.audit import audit as audit
     from shaketable.api.audit import read_audit as read_audit
     from shaketable.api.compare import compare as compare
+    from shaketable.api.demo import demo as demo
     from shaketable.api.evaluate import evaluate as evaluate
     from shaketable.api.parity import parity as parity
     from shaketable.api.probe import probe as probe

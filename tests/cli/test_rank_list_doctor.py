@@ -123,7 +123,10 @@ def test_doctor_on_the_installation(shaketable):
 
 
 def test_version_and_help(shaketable):
-    assert shaketable("--version").out.strip() == version("shaketable")
+    first, versions = shaketable("--version").out.splitlines()
+    assert first == f"shaketable {version('shaketable')}"
+    assert versions.startswith("Python ")
+    assert f", numpy {version('numpy')}, " in versions
     assert "audit" in shaketable("--help").out
     assert shaketable("no-such-command").code == 2
 

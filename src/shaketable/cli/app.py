@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from inspect import Parameter, signature
 from typing import Annotated, Any
@@ -14,6 +14,7 @@ from shaketable.cli.attack import attack
 from shaketable.cli.audit import audit
 from shaketable.cli.command import GroupedCommand
 from shaketable.cli.compare import compare
+from shaketable.cli.demo import demo
 from shaketable.cli.doctor import doctor
 from shaketable.cli.evaluate import evaluate
 from shaketable.cli.gate import gate
@@ -29,6 +30,8 @@ from shaketable.cli.train import train
 from shaketable.cli.vary import vary
 from shaketable.cli.watch import watch
 from shaketable.core.errors import BadInput, Interrupted
+
+RESULT_LIBRARIES = ("numpy", "scipy", "ir-measures", "numba", "torch", "transformers", "lightgbm", "onnxruntime")
 
 
 class Commands(TyperGroup):
@@ -87,6 +90,7 @@ app = App(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(demo)
 app.command()(audit)
 app.command()(compare)
 app.command()(gate)
@@ -106,9 +110,22 @@ app.command()(watch)
 def _print_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
+        from platform import python_version
 
-        typer.echo(version("shaketable"))
+        typer.echo(f"shaketable {version('shaketable')}")
+        typer.echo(", ".join([f"Python {python_version()}", *_list_versions()]))
         raise typer.Exit
+
+
+def _list_versions() -> Iterator[str]:
+    """Yield the versions of the libraries on which results depend, if they are installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    for name in RESULT_LIBRARIES:
+        try:
+            yield f"{name} {version(name)}"
+        except PackageNotFoundError:
+            continue
 
 
 @app.callback()
