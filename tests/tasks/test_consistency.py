@@ -13,8 +13,15 @@ from shaketable.core.registries import RANKERS
 from shaketable.core.seeding import make_item_rng
 from shaketable.datasets.corpus import MemoryCorpus
 from shaketable.experiment import Experiment
-from shaketable.measures.facets import CHANGED_ANSWERS, FAILED_OPEN, ORDER_SENSITIVITY, TIED_NEIGHBOURS, get_facet
-from shaketable.measures.status import FAIL, PASS, WARN, classify_findings
+from shaketable.measures.facets import (
+    CHANGED_ANSWERS,
+    FAILED_OPEN,
+    INPUT_RETURNED,
+    ORDER_SENSITIVITY,
+    TIED_NEIGHBOURS,
+    get_facet,
+)
+from shaketable.measures.status import FAIL, PASS, classify_findings
 from shaketable.tasks.consistency import Consistency
 from shaketable.tasks.runner import list_default_tasks
 from tests.tasks.flaws import ListNormalised, Noisy, OrderBiased, Planted, Saturated, experiment
@@ -158,7 +165,8 @@ def test_a_ranker_that_fails_open_does_not_pass(one_score):
     ranker.one_score = one_score
     result, found = measure(ranker)
     assert 3 <= found[FAILED_OPEN].value <= 15
-    assert status(found[FAILED_OPEN]) == WARN
+    assert status(found[FAILED_OPEN]) == FAIL
+    assert (status(found[INPUT_RETURNED]) == FAIL) is not one_score
     assert found[FAILED_OPEN].facet == found[CHANGED_ANSWERS].facet
     way = "with the score 0 for all texts" if one_score else "in input order"
     assert any("planted fails open: " in note and way in note for note in result.notes)

@@ -41,8 +41,10 @@ UNSERVED_SHARE = "%no@10"
 WORSE_THAN_RANDOM = "queries ranked worse than at random %"
 CHANGED_ANSWERS, TIED_NEIGHBOURS = "changed when asked again %", "tied neighbours in the first ten %"
 ORDER_SENSITIVITY = "order sensitivity"
-FAILED_OPEN = "answers without a ranking %"
-"""The share of answers in input order or with one score for all texts, which other answers to the same texts refute."""
+FAILED_OPEN, INPUT_RETURNED = "answers without a ranking %", "answers in input order %"
+"""The share of answers in input order or with one score for all texts, which other answers to the same texts refute;
+and the share of those in input order.
+"""
 SLICE_GAIN, DROP, OVERLAP = "slice gain", "drop", "overlap"
 FOOLED, WRONG_PAIRS = "fooled", "wrong"
 FALLS_OUT, JUMPS_IN = "falls out of the first ten", "jumps into the first ten"
@@ -246,13 +248,13 @@ FACETS = (
             FacetScale(
                 FAILED_OPEN,
                 0.3,
-                25,
+                3,
                 "{ranker} fails open: {loss:.1f} % of its answers are the input order or one score for all documents",
                 "answers without a ranking",
                 example_change="asked again",
             ),
         ),
-        "Fix its seed or temperature, or average several answers.",
+        "Fix its seed or temperature, or average several answers; if it fails open, return errors in place of defaults.",
     ),
     Facet(
         INPUT_ORDER,
@@ -265,6 +267,14 @@ FACETS = (
                 _ORDER_CHANGE_SENTENCE + "when the input is shuffled",
                 "pairs that change order with the input",
                 unit="",
+                example_change="input reversed",
+            ),
+            FacetScale(
+                INPUT_RETURNED,
+                0.3,
+                3,
+                "{ranker} fails open: {loss:.1f} % of its answers are the input order",
+                "answers in input order",
                 example_change="input reversed",
             ),
         ),

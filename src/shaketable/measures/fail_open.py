@@ -22,6 +22,8 @@ ONE_SCORE_PATTERN: AnswerPattern = "one score"
 FEWER_RESULTS_PATTERN: AnswerPattern = "fewer results"
 MAX_CHANCE = 1e-4
 """A list counts as returned in input order only if this has at most this probability; eight texts without ties do."""
+MAX_LENGTHS_SHOWN = 4
+"""More lengths of lists than this are shown in groups."""
 MIN_ONE_SCORE_TEXTS = 3
 """Two texts may well have the same score; of at least three texts, all having the same is suspicious."""
 
@@ -90,6 +92,11 @@ class FailOpenReport:
     def percent(self) -> float:
         return 100 * len(self.failed) / len(self.outcomes) if self.outcomes else float("nan")
 
+    @property
+    def percent_in_input_order(self) -> float:
+        found = sum(one.pattern == INPUT_ORDER_PATTERN for one in self.outcomes)
+        return 100 * found / len(self.outcomes) if self.outcomes else float("nan")
+
     def describe(self) -> str:
         """Return the numbers in one sentence: how many lists, in which way, of which length and after which time.
 
@@ -113,11 +120,18 @@ texts; by length: 0 of 49 with 8 texts, 1 of 1 with 30 texts; median time 2,000 
         return "; ".join(parts)
 
     def _describe_lengths(self) -> str:
-        totals = Counter(one.length for one in self.outcomes)
-        failed = Counter(one.length for one in self.failed)
-        if len(totals) < 2:
+        groups = sorted({one.length for one in self.outcomes})
+        if len(groups) < 2:
             return ""
-        return ", ".join(f"{failed[length]} of {totals[length]} with {length} texts" for length in sorted(totals))
+        if len(groups) > MAX_LENGTHS_SHOWN:
+            groups = sorted({int(np.percentile(groups, share)) for share in (0, 25, 50, 75)})
+        parts = []
+        for low, following in zip(groups, [*groups[1:], None], strict=True):
+            some = [one for one in self.outcomes if low <= one.length and (not following or one.length < following)]
+            high = max((one.length for one in some), default=low)
+            texts = f"{low}" if high == low else f"{low} to {high}"
+            parts.append(f"{sum(bool(one.pattern) for one in some)} of {len(some)} with {texts} texts")
+        return ", ".join(parts)
 
     def _describe_times(self) -> str:
         slow = [one.seconds for one in self.failed if one.seconds > 0]

@@ -16,6 +16,7 @@ from shaketable.measures.facets import (
     CHANGED_ANSWERS,
     FAILED_OPEN,
     INPUT_ORDER,
+    INPUT_RETURNED,
     ORDER_SENSITIVITY,
     REPEATABILITY,
     TIED_NEIGHBOURS,
@@ -96,6 +97,7 @@ class RankerAnswers:
             ORDER_SENSITIVITY: {one.qid: one.order_sensitivity for one in self.lists if not self.searches},
             TIED_NEIGHBOURS: {top.qid: top.tied_percent for top in self.tops},
             FAILED_OPEN: {one.qid: FailOpenReport(one.outcomes).percent for one in self.lists},
+            INPUT_RETURNED: {one.qid: FailOpenReport(one.outcomes).percent_in_input_order for one in self.lists},
         }
 
     def measure(self, name: str) -> Rate:
@@ -109,7 +111,8 @@ class RankerAnswers:
             return Rate(rate.value / 100, rate.low / 100, rate.high / 100, rate.cases, rate.effective_cases)
         cases = {
             TIED_NEIGHBOURS: {top.qid: top.pairs for top in self.tops},
-            FAILED_OPEN: {one.qid: len(one.outcomes) for one in self.lists},
+            FAILED_OPEN: (answers := {one.qid: len(one.outcomes) for one in self.lists}),
+            INPUT_RETURNED: answers,
         }
         return measure_rate(values, cases.get(name))
 
@@ -185,10 +188,10 @@ def build_consistency_findings(found: Sequence[RankerAnswers]) -> Iterator[Findi
         (ORDER_SENSITIVITY, INPUT_ORDER, "other input orders"),
         (TIED_NEIGHBOURS, TIES, "distinct scores"),
     )
+    failing = ((FAILED_OPEN, REPEATABILITY, "its other answers"), (INPUT_RETURNED, INPUT_ORDER, "its other answers"))
     for one in found:
         # without such answers, repeatability has one test only; a ranker that ranks no list fails in input order
-        failed_open = [(FAILED_OPEN, REPEATABILITY, "its other answers")] if one.sometimes_fails_open else []
-        for name, facet, against in (*numbers, *failed_open):
+        for name, facet, against in (*numbers, *(failing if one.sometimes_fails_open else ())):
             if values := one.values[name]:
                 rate = one.measure(name)
                 yield Finding(

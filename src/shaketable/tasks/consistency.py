@@ -185,6 +185,7 @@ def _compare_answers(
     shown = np.isin(docnos, [*orders[0][:TOP_RANKS], *orders[1][:TOP_RANKS]])
     repeated = Kendall().between(orders[0], orders[1])
     outcomes = tuple(_detect_failed_open(one, answers, seconds))
+    failed = sum(bool(outcome.pattern) for outcome in outcomes)
     inputs, outputs = [one.orders[0], *one.orders[2:]], [orders[0], *orders[2:]]
     above, below = position_sums(inputs, outputs)
     return ListAnswers(
@@ -194,7 +195,8 @@ def _compare_answers(
         # random changes occur for other input orders as well, so they are subtracted
         order_sensitivity=max(0.0, mean_kendall_distance(outputs) - repeated),
         position_weight=above / below if below else float("nan"),
-        depends_on_list=_depends_on_list(docnos, table, alone, traits.noise),
+        # single answers without a ranking do not show that the ranker depends on the list
+        depends_on_list=not 0 < failed < len(outcomes) - 2 and _depends_on_list(docnos, table, alone, traits.noise),
         orders=tuple(map(tuple, orders)),
         outcomes=outcomes,
     )
