@@ -254,7 +254,7 @@ FACETS = (
                 example_change="asked again",
             ),
         ),
-        "Fix its seed or temperature, or average several answers; if it fails open, return errors in place of defaults.",
+        "Fix its seed or temperature, or average several answers; a server that fails open should return errors.",
     ),
     Facet(
         INPUT_ORDER,

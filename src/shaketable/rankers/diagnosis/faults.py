@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shaketable.measures.fail_open import INPUT_ORDER_PATTERN, ONE_SCORE_PATTERN
+from shaketable.measures.fail_open import INPUT_ORDER_PATTERN
 from shaketable.rankers.diagnosis.evidence import MIN_ANSWERED_SHARE, Exchange, Stability, Truncation
 from shaketable.rankers.diagnosis.questions import AskedQuestions
 
@@ -98,13 +98,10 @@ def _find_constant_pattern(evidence: Evidence) -> Fault | None:
 def _find_failing_lists(evidence: Evidence) -> Iterator[Fault]:
     report, problems = evidence.asked.fail_open, evidence.asked.problems
     if report.failed:
-        ways = {one.pattern for one in report.failed}
         advice = (
             "The server probably returns a default when its model is slow or fails: look for a time limit or a caught "
             "error, and return an error status in its place."
         )
-        if ways == {ONE_SCORE_PATTERN}:
-            advice += " Do not store these scores."
         yield Fault(FAILS_OPEN, f"It fails open: {report.describe()}.", advice)
     if problems:
         sentence = f"It failed on {len(problems)} of {len(report.outcomes)} lists; the first error: {problems[0]}"
