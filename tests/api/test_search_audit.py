@@ -54,7 +54,7 @@ def test_a_budget_limits_the_searches(engine, log):
     assert {one.facet for one in audit.findings if one.facet} >= {"query typos", "query wording", "repeatability"}
 
 
-def test_the_results_do_not_depend_on_the_number_of_concurrent_searches(engine, log):
+def test_the_results_do_not_depend_on_the_number_of_concurrent_searches(engine, log, tmp_path):
     url = f"{engine.root}/v1/sample"
     one, many = (
         st.audit(log, {"mine": f"search(url='{url}', concurrency={n}, revision='{n}')"}, "query_typos(draws=1)")
@@ -62,6 +62,9 @@ def test_the_results_do_not_depend_on_the_number_of_concurrent_searches(engine, 
     )
     assert one.findings == many.findings
     assert one.runs == many.runs
+    one.save(tmp_path / "old")
+    many.save(tmp_path / "new")
+    assert st.compare(tmp_path / "old", tmp_path / "new").outcome == "not worse"
 
 
 def test_an_engine_that_changes_its_mind_is_named(log):
@@ -108,7 +111,7 @@ def test_bad_input_ends_with_exit_code_2(engine, log, tmp_path, capsys):
         (f"search(url='{engine.root}/v1/sample', text='title')", "no field 'title'"),
         (f"search(url='{engine.root}/v1/sample', hits='$.hits[*]')", "matches nothing in the answer"),
         (f"search(url='{engine.root}/v1/sample', dialect='json')", "needs {query} in the URL"),
-        (f"{engine.root}/v1/sample/search", "is a search engine, not a rerank endpoint: write --ranker search:"),
+        (f"{engine.root}/v1/sample/search", "is a search engine, not a rerank endpoint: write search:"),
         ("search:http://localhost:1/x", "cannot be reached"),
     ):
         spec = ranker if "localhost:1" not in ranker else "search(url='http://localhost:1/x', retries=0)"

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from shaketable.api.hits import describe_documents, list_first_hits, use_hits
+from shaketable.api.hits import list_first_hits, use_hits
 from shaketable.api.options import (
     DEFAULT_DEPTH,
     DEFAULT_FIRST_STAGE,
@@ -40,6 +40,7 @@ from shaketable.datasets.splits import TEST, TRAIN
 from shaketable.datasets.trec import write_run
 from shaketable.executors.base import Executor, SerialExecutor
 from shaketable.experiment import Experiment
+from shaketable.experiment.provenance import describe_documents
 from shaketable.files.atomic import atomic_write
 from shaketable.report.audit_folder import replace_file, replace_files
 from shaketable.report.files import (

@@ -57,10 +57,3 @@ def list_first_hits(experiment: Experiment) -> Experiment:
 
 def _needs_no_documents(model: Model) -> bool:
     return isinstance(model, SearchEndpoint | RunFile)
-
-
-def describe_documents(collection: Collection) -> str:
-    """Return the number of documents in words; without a corpus, only those that were found are known."""
-    if isinstance(collection.docs, HitCorpus):
-        return f"{len(collection.docs):,} hits as documents" if len(collection.docs) else "hits as documents"
-    return f"{len(collection.docs):,} documents"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shaketable.core.documents import Collection
 from shaketable.core.protocols import Ranker
 from shaketable.core.provenance import collect_versions
 from shaketable.core.registries import RANKERS
@@ -39,11 +40,18 @@ def describe_candidates(experiment: Experiment) -> str:
     return f"the top {depth} documents of each query; re-rankers re-rank the results of {first_stage}"
 
 
+def describe_documents(collection: Collection) -> str:
+    """Return the number of documents in words; of a search engine's index, only the hits are known."""
+    if not getattr(collection.docs, "is_partial", False):
+        return f"{len(collection.docs):,} documents"
+    return f"{len(collection.docs):,} hits of a search engine" if len(collection.docs) else "hits of a search engine"
+
+
 def summarize(experiment: Experiment) -> dict[str, str]:
     """Return the main facts about the experiment, to show before the results."""
     return {
         "collection": experiment.collection.name,
-        "documents": f"{len(experiment.collection.docs):,}",
+        "documents": describe_documents(experiment.collection).removesuffix(" documents"),
         "queries": f"{len(experiment.queries):,}",
         "ranked": experiment.candidate_description,
         "seed": str(experiment.seed),

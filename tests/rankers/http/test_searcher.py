@@ -157,11 +157,11 @@ def test_a_template_that_matches_nothing(tmp_path):
 def test_a_rerank_endpoint_is_no_search_engine_and_the_other_way_round():
     with servers.running(servers.Server(servers.simple)) as server:
         message = failure(f"search:{server.url}")
-        assert f"is a rerank endpoint, not a search engine: write --ranker {server.url}" in message
+        assert f"is a rerank endpoint, not a search engine: write {server.url} without" in message
     for reply, path in ((elasticsearch(), "/films/_search"), (elasticsearch(), "/films"), (solr, "/solr/films")):
         with running(reply) as engine, pytest.raises(RankerFailed) as caught:
             RANKERS.build(f"{engine.root}{path}").open(NOWHERE).profile  # noqa: B018 - sends the first request
-        assert f"write --ranker search:{engine.root}{path}" in str(caught.value)
+        assert f"write search:{engine.root}{path}" in str(caught.value)
 
 
 def test_an_api_that_is_not_known():
@@ -169,6 +169,27 @@ def test_an_api_that_is_not_known():
         message = failure(f"search:{engine.root}/api")
     assert "is not known as a search engine" in message
     assert "body='template.json'" in suggestion(message)
+
+
+def test_a_busy_engine_is_asked_again_and_a_dead_one_is_left_alone():
+    healthy, calls = elasticsearch(), []
+
+    def busy(*request):
+        calls.append(request)
+        return (429, {"error": "busy"}, {"Retry-After": "0"}) if len(calls) % 3 == 0 else healthy(*request)
+
+    with running(busy) as engine:
+        ranker = opened(f"search(url='{engine.root}/films', backoff=0)")
+        assert [list(found) for found in ranker.search(["tea"] * 5, 5)] == [["f3"]] * 5
+        assert "retries" in ranker.notice
+        engine.reply = lambda *request: (500, {"error": "down"}, {})
+        for _ in range(6):
+            with pytest.raises(RankerFailed):
+                ranker.search(["tea"], 5)
+        count = len(engine.requests)
+        with pytest.raises(RankerFailed, match="gets no more requests"):
+            ranker.search(["tea"], 5)
+        assert len(engine.requests) == count
 
 
 def test_more_hits_than_the_window_of_the_engine():

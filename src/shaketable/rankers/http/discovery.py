@@ -131,7 +131,7 @@ class Discovery:
             problem = problem or f"answered {reply.status}: {self.http_client.excerpt(reply)}"
         if looks_like_search_engine(self.settings.url, reply):
             url = self.settings.url
-            raise RankerFailed(f"{url} is a search engine, not a rerank endpoint: write --ranker search:{url}")
+            raise RankerFailed(f"{url} is a search engine, not a rerank endpoint: write search:{url}")
         write = RANKERS.spec(replace(self.settings, dialect="NAME"))
         raise RankerFailed(
             f"{self.http_client.url} {problem}; the dialects tried are {', '.join(tried)}; "

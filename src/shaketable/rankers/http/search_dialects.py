@@ -77,7 +77,7 @@ _ELASTIC = SearchDialect(
     body={"query": {"multi_match": {"query": QUERY_MARK, "lenient": True}}, "size": NUMBER_MARK},
     key_header=("Authorization", "ApiKey "),
     url_pattern=r"/_search/?(\?|$)",
-    base_pattern=r"/[^/_][^/]*",
+    base_pattern=r"(?:/[^/_][^/]*)+",
 )
 SEARCH_DIALECTS = {
     "elasticsearch": _ELASTIC,

@@ -136,7 +136,7 @@ class EngineDiscovery:
         if reply.status in (401, 403):
             raise RankerFailed(self._format_refusal(reply, suggest_key(self.settings, self.http_client)))
         if self._is_rerank_endpoint():
-            raise RankerFailed(f"{address} is a rerank endpoint, not a search engine: write --ranker {address}")
+            raise RankerFailed(describe_rerank_endpoint(address))
         raise RankerFailed(
             f"{address} is not known as a search engine; it answered {reply.status}: "
             f"{self.http_client.excerpt(reply)}; describe its API: write {self._format_template_spec()}"
@@ -172,8 +172,7 @@ class EngineDiscovery:
                 f"{profile.url} has no such index (it answered {reply.status}): {self._suggest_index(profile.dialect)}"
             )
         if self._is_rerank_endpoint():
-            address = self.settings.address
-            return f"{address} is a rerank endpoint, not a search engine: write --ranker {address}"
+            return describe_rerank_endpoint(self.settings.address)
         return self._format_refusal(reply, "")
 
     def _format_refusal(self, reply: HttpReply, remedy: str) -> str:
@@ -183,8 +182,7 @@ class EngineDiscovery:
     def _explain_missing_hits(self, profile: SearchProfile, reply: HttpReply) -> str:
         """Return a message for an answer without hits at the path; a list elsewhere in it is the suggestion."""
         if parse_rows(reply.content):
-            address = self.settings.address
-            return f"{address} is a rerank endpoint, not a search engine: write --ranker {address}"
+            return describe_rerank_endpoint(self.settings.address)
         other = find_list_path(reply.content)
         spec = self._format_template_spec(hits=other) if other else self._format_template_spec()
         return (
@@ -225,6 +223,11 @@ class EngineDiscovery:
         known = {"hits": hits, "id": self.settings.id or "id", "text": self.settings.text or "text"}
         body = {} if self.settings.body or "{query}" in self.settings.url else {"body": "template.json"}
         return RANKERS.spec(replace(self.settings, **known, **body))  # type: ignore[arg-type]
+
+
+def describe_rerank_endpoint(address: str) -> str:
+    """Return the error for an address that re-ranks texts in place of searching."""
+    return f"{address} is a rerank endpoint, not a search engine: write {address} without 'search'"
 
 
 def choose_fields(settings: SearchEndpoint, dialect: SearchDialect, rows: Sequence[Any], url: str) -> HitFields:
