@@ -45,6 +45,7 @@ CATALOGUES = (
 )
 NEEDED = {
     "http": {"url": "'http://127.0.0.1:9/rerank'"},
+    "search": {"url": "'http://127.0.0.1:9/films'"},
     "llm": {"url": "'http://127.0.0.1:9/v1'"},
     "python": {"target": "'tests.toys:Overlap'"},
     "run": {"path": "'a.run'"},
@@ -387,7 +388,7 @@ def test_a_built_measure_works_or_gives_a_reason(name, field):
 MODEL_ROWS = [
     (name, field.name)
     for catalogue, name, field in ROWS
-    if catalogue is RANKERS and name not in ("http", "llm", "dense", "hf", "st", "t5", "doct5query")
+    if catalogue is RANKERS and name not in ("http", "search", "llm", "dense", "hf", "st", "t5", "doct5query")
 ]
 
 

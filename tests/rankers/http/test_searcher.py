@@ -192,6 +192,17 @@ def test_a_busy_engine_is_asked_again_and_a_dead_one_is_left_alone():
         assert len(engine.requests) == count
 
 
+def test_a_part_of_the_hits_is_not_an_answer():
+    healthy = elasticsearch()
+
+    def broken(*request):
+        status, answer, headers = healthy(*request)
+        return status, {**answer, "_shards": {"total": 5, "successful": 3, "failed": 2}}, headers
+
+    with running(broken) as engine:
+        assert "2 of 5 shards failed; repair the index" in failure(f"search:{engine.root}/films/_search")
+
+
 def test_more_hits_than_the_window_of_the_engine():
     with running(elasticsearch()) as engine, pytest.raises(RankerFailed, match="write --depth 10000"):
         opened(f"search:{engine.root}/films").search(["boat"], 20_000)

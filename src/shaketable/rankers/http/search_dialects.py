@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from shaketable.core.errors import BadInput
+from shaketable.rankers.http.json_paths import get_field
 from shaketable.rankers.http.reply import HttpReply
 
 QUERY_MARK, NUMBER_MARK = "{query}", "{k}"
@@ -162,6 +163,20 @@ def check_template(template: Any, path: str) -> None:
     """Raise `BadInput` if a template has no mark for the query, because every search would then be the same."""
     if QUERY_MARK not in json.dumps(template, ensure_ascii=False):
         raise BadInput(f'has no "{QUERY_MARK}", which each search replaces by its query', path)
+
+
+def describe_partial_answer(answer: Any) -> str:
+    """Return why an answer has only a part of the hits, which engines report beside a success; "" if it is whole.
+
+    >>> describe_partial_answer({"timed_out": False, "_shards": {"total": 5, "failed": 2}})
+    '2 of 5 shards failed'
+    """
+    if get_field(answer, "timed_out") is True:
+        return "the search timed out"
+    failed = get_field(answer, "_shards.failed")
+    if isinstance(failed, int) and failed > 0:
+        return f"{failed} of {get_field(answer, '_shards.total')} shards failed"
+    return "the search was cut short" if get_field(answer, "responseHeader.partialResults") is True else ""
 
 
 def recognise_engine(reply: HttpReply) -> str:

@@ -22,6 +22,7 @@ from shaketable.rankers.http.search_dialects import (
     NEEDS_TEMPLATE,
     SEARCH_DIALECTS,
     SearchDialect,
+    describe_partial_answer,
     detect_search_dialect,
     recognise_engine,
 )
@@ -120,6 +121,11 @@ class EngineDiscovery:
         reply = self.http_client.send(call.method, call.url, call.content, NEVER_STOP)
         if not reply.is_success:
             raise RankerFailed(self._explain_refusal(profile, reply, k))
+        if partial := describe_partial_answer(reply.content):
+            raise RankerFailed(
+                f"{profile.url}, query {query[:60]!r}: answered with a part of the hits only, because {partial}; "
+                "repair the index, or use --keep-going, which counts such queries as failed"
+            )
         rows = select_rows(reply.content, profile.hits)
         if rows is None:
             raise RankerFailed(self._explain_missing_hits(profile, reply))
