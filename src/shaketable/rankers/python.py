@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, TypeAlias
 
@@ -17,6 +18,13 @@ from shaketable.core.documents import Collection, Scores, Slate
 from shaketable.core.errors import BadInput, RankerFailed, check_parameter, explain_user_errors
 from shaketable.core.import_object import call_with_arguments, locate_object, parse_arguments
 from shaketable.core.protocols import Ranker
+from shaketable.rankers.frameworks import (
+    RankLists,
+    describe_lists,
+    find_reranker,
+    rank_with_pyterrier,
+    rank_with_rerankers,
+)
 from shaketable.rankers.source_fingerprint import SourceUnknown, find_module, fingerprint_module
 from shaketable.scoring.validation import validate_scores
 
@@ -35,9 +43,10 @@ class PythonObject:
     """Your own Python object, written MODULE:OBJECT or MODULE:CLASS(k=2): a ranker, a class, a function and more.
 
     The module is searched in the current folder, then among the installed packages. `SCORING_INTERFACES` lists the
-    supported objects, among them a sentence-transformers CrossEncoder and a PyTerrier transformer. `pointwise=True` or
-    `pointwise=False` in parentheses says whether a score depends on query and text alone; otherwise the audit finds
-    out. Scores are cached under a hash of the source file, or under the text of `revision='2'`.
+    supported objects, and `rankers.frameworks.FRAMEWORKS` those of LangChain, LlamaIndex, Haystack, rerankers,
+    sentence-transformers and PyTerrier. `pointwise=True` or `pointwise=False` in parentheses says whether a score
+    depends on query and text alone; otherwise the audit finds out. Scores are cached under a hash of the source file,
+    or under the text of `revision='2'`.
     """
 
     target: str
@@ -125,7 +134,7 @@ def adapt(
     pointwise: bool | None = None,
     identity: Identity | None = None,
 ) -> Ranker:
-    """Return a ranker made from a user's object: by the first matching row of `SCORING_INTERFACES`, or by its `open`.
+    """Return a ranker made from a user's object, by its framework, its `open` or a row of `SCORING_INTERFACES`.
 
     A class is instantiated without arguments.
 
@@ -150,22 +159,42 @@ def adapt(
         with explain_user_errors(f"ranker {name} cannot be opened"):
             opened: Ranker = thing.open(collection)
         return _declare(opened, name, pointwise, identity.on_documents(collection))
+    if reranker := find_reranker(thing, name):
+        known = pointwise if pointwise is not None else reranker.pointwise
+        counters: Counter[str] = Counter()
+        score, noise = reranker.make_scorer(name, known, counters), reranker.noise
+        return _make_ranker(thing, name, score, known, identity, noise=noise, counters=counters)
     for shape in SCORING_INTERFACES:
         method = getattr(thing, shape.method, None) if shape.method else thing
         if callable(method) and accepts_arguments(method, shape.parameter_count):
             said = getattr(thing, "pointwise", shape.pointwise)
-            fingerprint = _qualify_fingerprint(thing)
-            return AdaptedRanker(
-                name,
-                shape.scorer(name, method),
-                pointwise=pointwise if pointwise is not None else None if said is None else said is True,
-                fingerprint=fingerprint or identity.fingerprint,
-                cached=getattr(thing, "cached", True) is not False,
-                noise=getattr(thing, "noise", 0.0),
-                notice="" if fingerprint else identity.notice,
-            )
+            known = pointwise if pointwise is not None else None if said is None else said is True
+            return _make_ranker(thing, name, shape.scorer(name, method), known, identity)
     accepted = ", ".join(shape.description for shape in SCORING_INTERFACES)
     raise BadInput(f"{name} is {type(thing).__name__}, not a ranker; it may have {accepted}, or open(collection)")
+
+
+def _make_ranker(
+    thing: Any,
+    name: str,
+    score: ScoreFunction,
+    pointwise: bool | None,
+    identity: Identity,
+    *,
+    noise: float = 0.0,
+    counters: Counter[str] | None = None,
+) -> AdaptedRanker:
+    fingerprint = _qualify_fingerprint(thing)
+    return AdaptedRanker(
+        name,
+        score,
+        pointwise=pointwise,
+        fingerprint=fingerprint or identity.fingerprint,
+        cached=getattr(thing, "cached", True) is not False,
+        noise=getattr(thing, "noise", noise),
+        notice="" if fingerprint else identity.notice,
+        counters=Counter() if counters is None else counters,
+    )
 
 
 def _declare(ranker: Ranker, name: str, pointwise: bool | None, identity: Identity) -> Ranker:
@@ -191,7 +220,10 @@ def _qualify_fingerprint(thing: Any) -> str | None:
 
 @dataclass
 class AdaptedRanker:
-    """A ranker around a user's object; `pointwise` is None if the object does not declare it."""
+    """A ranker around a user's object; `pointwise` is None if the object does not declare it.
+
+    `counters` counts the lists of a framework, and those that lacked documents or scores.
+    """
 
     name: str
     score: ScoreFunction
@@ -200,6 +232,12 @@ class AdaptedRanker:
     cached: bool = True
     noise: float = 0.0
     notice: str = ""
+    counters: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def remark(self) -> str:
+        """A sentence on lists that lacked documents or scores."""
+        return describe_lists(self.counters)
 
 
 @dataclass(frozen=True)
@@ -256,40 +294,28 @@ def make_pair_scorer(name: str, method: Callable[..., Any]) -> ScoreFunction:
 
 
 def make_result_scorer(name: str, method: Callable[..., Any]) -> ScoreFunction:
-    """Return a scorer for rank(query, texts) of the library rerankers: `doc_id` is the position in the list."""
-
-    def score(slates: Sequence[Slate]) -> list[Scores]:
-        return [rank_slate(slate) for slate in slates]
-
-    def rank_slate(slate: Slate) -> Scores:
-        results: Iterable[Any] = method(slate.query, [doc.text for doc in slate.docs]) if slate.docs else []
-        return align_scores(name, slate, {int(result.doc_id): result.score for result in results})
-
-    return score
+    """Return a scorer for rank(query, texts), as in the library rerankers: `doc_id` is the position in the list."""
+    return make_complete_scorer(name, rank_with_rerankers(method))
 
 
 def make_frame_scorer(name: str, method: Callable[..., Any]) -> ScoreFunction:
-    """Return a scorer for PyTerrier's transform(frame): one row per text in, one `score` per row out, in any order."""
+    """Return a scorer for transform(frame), as in PyTerrier: one row per text in, one `score` per row out."""
+    return make_complete_scorer(name, rank_with_pyterrier(method))
+
+
+def make_complete_scorer(name: str, rank_lists: RankLists) -> ScoreFunction:
+    """Return a scorer for lists with a score for each text, in any order."""
 
     def score(slates: Sequence[Slate]) -> list[Scores]:
-        import pandas as pd
-
-        rows = [
-            (str(q), slate.query, str(place), doc.text)
-            for q, slate in enumerate(slates)
-            for place, doc in enumerate(slate.docs)
+        return [
+            align_scores(name, slate, {one.position: one.score for one in returned})
+            for slate, returned in zip(slates, rank_lists(slates), strict=True)
         ]
-        found: list[dict[int, Any]] = [{} for _ in slates]
-        if rows:
-            frame = method(pd.DataFrame(rows, columns=["qid", "query", "docno", "text"]))
-            for q, d, value in zip(frame["qid"], frame["docno"], frame["score"], strict=True):
-                found[int(q)][int(d)] = value
-        return [align_scores(name, slate, scores) for slate, scores in zip(slates, found, strict=True)]
 
     return score
 
 
-def align_scores(name: str, slate: Slate, scores: dict[int, Any]) -> Scores:
+def align_scores(name: str, slate: Slate, scores: Mapping[int | None, Any]) -> Scores:
     """Return the scores in list order; each text must have one."""
     if scores.keys() != set(range(len(slate.docs))):
         raise RankerFailed(f"ranker {name}, query {slate.query!r}: scored {len(scores)} of {len(slate.docs)} texts")

@@ -34,7 +34,7 @@ def ranker(net, corpus=DOCS):
     return make_ranker("tiny", "mark", net, corpus)
 
 
-def directly(folder, slates, limit, pool, query_prompt="", text_prompt=""):
+def directly(folder, slates, limit, pool, query_prefix="", passage_prefix=""):
     """Each text alone, by transformers."""
     tokenizer = AutoTokenizer.from_pretrained(folder)
     with silence_transformers():
@@ -48,7 +48,7 @@ def directly(folder, slates, limit, pool, query_prompt="", text_prompt=""):
     cosine = torch.nn.CosineSimilarity(dim=0)
     return np.array(
         [
-            cosine(encode(query_prompt + slate.query), encode(text_prompt + doc.text)).item()
+            cosine(encode(query_prefix + slate.query), encode(passage_prefix + doc.text)).item()
             for slate in slates
             for doc in slate.docs
         ]
@@ -88,7 +88,9 @@ def test_pooling_and_prompts_are_those_of_the_files(tmp_path, pooling):
     prompts = {"query": "fir: ", "document": "elm: "}
     folder = tiny.sentence_transformer(tmp_path, pooling, prompts=prompts)
     net = BiEncoder.from_checkpoint(str(folder), read_shape(folder))
-    assert net.shape == DenseShape(max_length=64, pooling="cls", cosine=True, query_prompt="fir: ", text_prompt="elm: ")
+    assert net.shape == DenseShape(
+        max_length=64, pooling="cls", cosine=True, query_prefix="fir: ", passage_prefix="elm: "
+    )
     expected = directly(folder, SLATES, 64, POOLS["cls"], "fir: ", "elm: ")
     assert np.concatenate(ranker(net).score(SLATES)) == pytest.approx(expected, abs=1e-5)
 

@@ -69,7 +69,7 @@ TRANSFORMERS: dict[str, Callable[[Any], Net]] = {
     "two_logits": lambda path: CrossEncoder.from_checkpoint(str(tiny.bert(path, logits=2)), BertShape(max_length=32)),
     "dense": lambda path: BiEncoder.from_checkpoint(str(tiny.encoder(path)), DenseShape(max_length=24)),
     "prompted": lambda path: BiEncoder.from_checkpoint(
-        str(tiny.encoder(path)), DenseShape(max_length=24, text_prompt="oak: ", query_prompt="elm? ")
+        str(tiny.encoder(path)), DenseShape(max_length=24, passage_prefix="oak: ", query_prefix="elm? ")
     ),
     "colbert": lambda path: ColBERT.from_checkpoint(
         str(tiny.encoder(path)), ColBERTShape(dim=8, query_length=10, text_length=24)

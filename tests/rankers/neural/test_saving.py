@@ -41,7 +41,7 @@ NETS = {
         str(tiny.encoder(folder)), ColBERTShape(dim=8, query_length=12, text_length=20)
     ),
     "dense": lambda folder: BiEncoder.from_checkpoint(
-        str(tiny.encoder(folder)), DenseShape(max_length=30, pooling="cls", query_prompt="oak: ")
+        str(tiny.encoder(folder)), DenseShape(max_length=30, pooling="cls", query_prefix="oak: ")
     ),
     "epic": lambda folder: EPIC.from_checkpoint(str(tiny.masked(folder)), EPICShape(max_length=30, keep=20)),
     "epic on a bare encoder": lambda folder: EPIC.from_checkpoint(str(tiny.encoder(folder)), EPICShape(max_length=30)),

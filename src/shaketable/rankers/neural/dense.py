@@ -8,12 +8,13 @@ Reimers, Gurevych. Sentence-BERT: sentence embeddings using siamese BERT-network
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
+from tokenizers import normalizers
 from torch import Tensor
 from torch.nn.functional import normalize
 
@@ -64,7 +65,7 @@ class BiEncoder(PretrainedEncoder):
     shape: DenseShape
 
     def __init__(self, encoder: Transformer, tokenizer: Any, shape: DenseShape):
-        super().__init__(encoder, tokenizer, shape)
+        super().__init__(encoder, lower_case_first(tokenizer) if shape.lower_case else tokenizer, shape)
         self._frame = SpecialTokenFrame.from_tokenizer(tokenizer, texts=1)
 
     @classmethod
@@ -76,22 +77,22 @@ class BiEncoder(PretrainedEncoder):
         )
 
     def prepare_queries(self, queries: Sequence[str]) -> list[TokenRow]:
-        return self._prepare(queries, self.shape.query_prompt)
+        return self._prepare(queries, self.shape.query_prefix)
 
     def prepare_texts(self, texts: Sequence[str]) -> list[TokenRow]:
-        return self._prepare(texts, self.shape.text_prompt)
+        return self._prepare(texts, self.shape.passage_prefix)
 
-    def _prepare(self, texts: Sequence[str], prompt: str) -> list[TokenRow]:
-        pieces = self.pieces([prompt + text for text in texts])
+    def _prepare(self, texts: Sequence[str], prefix: str) -> list[TokenRow]:
+        pieces = self.pieces([prefix + text for text in texts])
         return [self._frame.wrap_texts([ids], self.shape.max_length) for ids in pieces]
 
     def align_tokens(self, text: str, query: str = "") -> TokenAlignment:
-        prompt = self.shape.text_prompt
+        prefix = self.shape.passage_prefix
         (limit,) = self._frame.fit_lengths(
-            [len(pieces) for pieces in self.pieces([prompt + text])], self.shape.max_length
+            [len(pieces) for pieces in self.pieces([prefix + text])], self.shape.max_length
         )
         return self.pieces.align_tokens(
-            text, lookup=1, start=len(self._frame.special_ids[0]), limit=limit, prompt=prompt
+            text, lookup=1, start=len(self._frame.special_ids[0]), limit=limit, prompt=prefix
         )
 
     def pack(self, prepared: Sequence[TokenRow]) -> dict[str, Tensor]:
@@ -104,6 +105,18 @@ class BiEncoder(PretrainedEncoder):
         vectors = POOLINGS[self.shape.pooling](states, batch["mask"])  # [n, d]
         vectors = normalize(vectors, dim=1) if self.shape.cosine else vectors
         return EncodedTexts(vectors[:, None, :], torch.ones(len(vectors), 1, dtype=torch.bool, device=vectors.device))
+
+
+def lower_case_first(tokenizer: Any) -> Any:
+    """Make a tokenizer lower-case its input before anything else, as sentence-transformers does; return it."""
+    if not tokenizer.is_fast:
+        raise BadInput("its files ask for lower case, but its tokenizer is not a fast one; save it as tokenizer.json")
+    backend = tokenizer.backend_tokenizer
+    known = backend.normalizer
+    steps = list(known) if isinstance(known, normalizers.Sequence) else [known] if known is not None else []
+    if not any(isinstance(step, normalizers.Lowercase) for step in steps):
+        backend.normalizer = normalizers.Sequence([normalizers.Lowercase(), *steps])
+    return tokenizer
 
 
 def read_shape(path: Path) -> DenseShape:
@@ -137,7 +150,6 @@ def _parse_shape(path: Path) -> DenseShape:
         f"pools its tokens by {mode}": mode not in list(POOLINGS),
         f"compares by {similarity}": similarity not in ("cosine", "dot"),
         "leaves its prompts out of the pooling": any(prompts.values()) and not pooling.get("include_prompt", True),
-        "lower-cases texts before its tokenizer": bool(reading.get("do_lower_case")),
     }
     if refused := [what for what, holds in refusals.items() if holds]:
         raise BadInput(f"{refused[0]}, which st:NAME does not support", path)
@@ -148,9 +160,18 @@ def _parse_shape(path: Path) -> DenseShape:
         max_length=length,
         pooling=mode,
         cosine=similarity == "cosine" or "Normalize" in modules,
-        query_prompt=prompts.get("query") or "",
-        text_prompt=next((prompts[name] for name in ("document", "passage", "corpus") if prompts.get(name)), ""),
+        query_prefix=_get_prefix(prompts, "query"),
+        passage_prefix=_get_prefix(prompts, "document", "passage", "corpus"),
+        lower_case=bool(reading.get("do_lower_case")),
     )
+
+
+def _get_prefix(prompts: Mapping[str, Any], *names: str) -> str:
+    """Return the first prompt of these names that is not empty; "" if there is none."""
+    prefix = next((prompts[name] for name in names if prompts.get(name)), "")
+    if not isinstance(prefix, str):
+        raise TypeError(f"prompt {prefix!r}")
+    return prefix
 
 
 _OLD_POOLING_KEYS = {

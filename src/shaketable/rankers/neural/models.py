@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -21,6 +21,7 @@ from shaketable.core.registries import RANKERS
 from shaketable.executors import device
 from shaketable.nlp.checkpoints import fingerprint_checkpoint
 from shaketable.nlp.resources import MINILM
+from shaketable.rankers.neural.prefixes import reword_prefixes
 from shaketable.rankers.neural.shapes import BertShape, DenseShape, MonoT5Shape
 
 if TYPE_CHECKING:
@@ -79,15 +80,48 @@ class Dense:
 
 @dataclass(frozen=True)
 class SentenceTransformer:
-    """A sentence-transformers bi-encoder, written st:NAME: a hub name or a folder, with the settings in its files."""
+    """A sentence-transformers bi-encoder, written st:NAME: a hub name or a folder, with the settings in its files.
+
+    `query_prefix` and `passage_prefix` come before each query and passage, such as 'query: ' and 'passage: ' for e5;
+    by default, they are the prompts in the files. `max_length` 0 is the limit in the files.
+    """
 
     name: str
+    query_prefix: str | None = None
+    passage_prefix: str | None = None
+    max_length: int = 0
     precision: str = "float32"
     extra: ClassVar[str] = "neural"
 
+    def __post_init__(self) -> None:
+        _check_length("st", self.max_length)
+        for name in ("query_prefix", "passage_prefix"):
+            value = getattr(self, name)
+            check_parameter("st", value is None or isinstance(value, str), name, "a text", value)
+
     def open(self, collection: Collection) -> Ranker:
-        path, dense = _find_checkpoint(self.name), import_net_module("dense")
-        return _open_ranker(self, path, dense.BiEncoder.from_checkpoint(str(path), dense.read_shape(path)), collection)
+        path = _find_checkpoint(self.name)
+        net = import_net_module("dense").BiEncoder.from_checkpoint(str(path), self._read_shape(path))
+        return _open_ranker(self, path, net, collection)
+
+    def reword_prompts(self) -> dict[str, SentenceTransformer]:
+        """Return the same ranker with other prefixes, by the name of the change; empty if it has no prefix."""
+        shape = self._read_shape(_find_checkpoint(self.name))
+        others = reword_prefixes(shape.query_prefix, shape.passage_prefix)
+        return {
+            change: replace(self, query_prefix=query, passage_prefix=passage)
+            for change, (query, passage) in others.items()
+        }
+
+    def _read_shape(self, path: Path) -> DenseShape:
+        """Return the shape in the files, with the parameters of this model."""
+        shape: DenseShape = import_net_module("dense").read_shape(path)
+        given = {"query_prefix": self.query_prefix, "passage_prefix": self.passage_prefix}
+        return replace(
+            shape,
+            max_length=self.max_length or shape.max_length,
+            **{name: value for name, value in given.items() if value is not None},
+        )
 
 
 @dataclass(frozen=True)

@@ -102,16 +102,18 @@ class ColBERTShape:
 
 @dataclass(frozen=True, kw_only=True)
 class DenseShape:
-    """The encoding of texts: the input limit, the pooling, and the prompts before a query or a text.
+    """The encoding of texts: the input limit, the pooling, and the prefixes of queries and passages.
 
-    `max_length` counts pieces, special tokens included; 0 is the model's own limit.
+    `max_length` counts pieces, prefix and special tokens included; 0 is the model's own limit. With `lower_case`, texts
+    are lower-cased before the tokenizer reads them.
     """
 
     max_length: int = DEFAULT_MAX_PIECES
     pooling: str = "mean"
     cosine: bool = True
-    query_prompt: str = ""
-    text_prompt: str = ""
+    query_prefix: str = ""
+    passage_prefix: str = ""
+    lower_case: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
