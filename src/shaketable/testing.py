@@ -18,9 +18,9 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from shaketable.api.audit import audit
+from shaketable.api.assertions import audit_by_rules, describe_broken_rules
 from shaketable.api.options import CollectionLike, ExperimentOptions
-from shaketable.api.ranker_names import Rankers, as_list
+from shaketable.api.ranker_names import Rankers
 from shaketable.attacks.runner import run_attacks
 from shaketable.attacks.target import Target
 from shaketable.core.attack_types import Attack, AttackCase, AttackOutcome
@@ -46,7 +46,6 @@ from shaketable.datasets.corpus import MemoryCorpus
 from shaketable.probes.context import ProbeContext
 from shaketable.rankers.python import adapt
 from shaketable.report.gates import Gate
-from shaketable.report.rules import parse_gates
 from shaketable.scoring.validation import call_ranker
 
 SCORE_TOLERANCE = 1e-6
@@ -198,11 +197,9 @@ def assert_robust(
     --------
     >>> assert_robust("bm25", "sample", "nDCG@10>=0.3", "effectiveness", max_queries=20)
     """
-    gates = parse_gates(as_list(rules))
-    done = audit(data, ranker, tasks, runs=False, gated=not gates, **options)
-    found = done.evaluate_gates(*gates) if gates else list(done.verdict().gate_results)
-    broken = [str(ruling) for ruling in found if ruling.status == "fail"]
-    _require(not broken, f"{len(broken)} of {len(found)} rules are broken:\n" + "\n".join(broken))
+    results = audit_by_rules(ranker, data, rules, tasks, **options)[1]
+    message = describe_broken_rules(results)
+    _require(not message, message)
 
 
 def check_retriever(retriever: Retriever, queries: Sequence[str]) -> None:

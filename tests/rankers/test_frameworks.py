@@ -6,10 +6,14 @@ import re
 from collections import Counter
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import shaketable as st
+from shaketable.api.ranker_names import build_models
 from shaketable.core.documents import Collection, Doc, Slate
 from shaketable.core.errors import BadInput, RankerFailed
+from shaketable.core.registries import RANKERS
 from shaketable.rankers.frameworks import ReturnedDocument, align_documents, find_reranker
 from shaketable.rankers.python import adapt
 from shaketable.scoring.traits import RankerTraits
@@ -218,3 +222,38 @@ def test_the_order_of_a_list_does_not_change_a_framework_score():
     ranker = adapt(make_llama_index(), NOWHERE, "mine")
     forward, backward = ranker.score([SLATE, Slate(SLATE.query, SLATE.docs[::-1])])
     assert np.array_equal(forward, backward[::-1])
+
+
+def test_a_lone_component_is_one_ranker_although_it_is_iterable():
+    compressor = make_langchain()
+    assert len(list(compressor)) == 1, "a pydantic model yields its fields"
+    assert list(build_models(compressor)) == ["Compressor"]
+
+
+def test_a_ranker_of_ours_is_a_transformer():
+    pt = pytest.importorskip("pyterrier")
+    queries = pd.DataFrame([("1", "oak tree leaves"), ("2", "winter")], columns=["qid", "query"])
+    collection = st.load("sample")
+    searching = st.to_pyterrier("bm25", collection, depth=5)
+    found = searching(queries)
+    expected = RANKERS.build("bm25").open(collection).search(list(queries["query"]), 5)
+    for qid, scores in zip(("1", "2"), expected, strict=True):
+        mine = found[found["qid"] == qid].sort_values("rank")
+        assert dict(zip(mine["docno"], mine["score"], strict=True)) == pytest.approx(scores)
+        assert mine["rank"].tolist() == list(range(len(scores)))
+    shorter = st.to_pyterrier(lambda query, texts: [-len(text) for text in texts], collection)
+    pipeline = searching >> shorter % 2
+    again = pipeline(queries).sort_values(["qid", "rank"])
+    assert isinstance(pipeline, pt.Transformer)
+    assert again["rank"].tolist() == [0, 1, 0, 1]
+    lengths = [len(collection.docs[docno].text) for docno in again["docno"]]
+    assert lengths[0] <= lengths[1]
+    assert lengths[2] <= lengths[3]
+    texts = pd.DataFrame(
+        [("1", "q", "a", "long text"), ("1", "q", "b", "text")], columns=["qid", "query", "docno", "text"]
+    )
+    assert shorter(texts)["rank"].tolist() == [1, 0]
+    with pytest.raises(BadInput, match="cannot search; put a retriever before it"):
+        shorter(queries)
+    with pytest.raises(BadInput, match="document 'zz' is not in sample; add a column text"):
+        shorter(queries.assign(docno="zz"))

@@ -76,6 +76,26 @@ class DryLanguageModel(DryModel):
         return {key: replace(self, model=model) for key, model in self.model.wordings().items()}  # type: ignore[attr-defined]
 
 
+@dataclass(frozen=True, eq=False)
+class DryEncoder(DryModel):
+    """A dry model with other prompts, like an encoder with prefixes."""
+
+    def reword_prompts(self) -> dict[str, Model]:
+        return {key: replace(self, model=model) for key, model in self.model.reword_prompts().items()}  # type: ignore[attr-defined]
+
+
+def make_dry_model(
+    model: Model,
+    name: str,
+    count: RequestCount,
+    find_candidates: Callable[[Sequence[str], int], list[dict[str, float]]],
+) -> DryModel:
+    """Return a dry model with the prompts of the model, if it has any."""
+    kinds = {"wordings": DryLanguageModel, "reword_prompts": DryEncoder}
+    kind = next((kind for method, kind in kinds.items() if hasattr(model, method)), DryModel)
+    return kind(model, name, count, find_candidates)
+
+
 def is_cheap_to_run(ranker: Ranker) -> bool:
     """Return True for lexical rankers and recorded runs; a dry run uses these as they are."""
     return isinstance(ranker, RecordedRanker) or getattr(type(ranker), "family", "") == "traditional"
@@ -215,10 +235,7 @@ def make_dry_experiment(
 
     return DryExperiment(
         replace(opened.collection, docs=documents),
-        {
-            name: (DryLanguageModel if hasattr(model, "wordings") else DryModel)(model, name, counts[name], finder)
-            for name, model in models.items()
-        },
+        {name: make_dry_model(model, name, counts[name], finder) for name, model in models.items()},
         ScoringEngine(ReadOnlyStore(path) if path.exists() else None, progress=progress, keep_going=True),
         opened.seed,
         opened.depth,

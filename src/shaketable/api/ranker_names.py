@@ -13,6 +13,7 @@ from shaketable.core.documents import Collection
 from shaketable.core.errors import BadInput
 from shaketable.core.protocols import Model, Ranker
 from shaketable.core.registries import RANKERS
+from shaketable.rankers.frameworks import find_reranker
 from shaketable.rankers.python import adapt
 
 RankerLike = str | Path | Model | Ranker | Callable[..., object]
@@ -57,7 +58,7 @@ def build_models(rankers: Rankers) -> dict[str, Model]:
     if isinstance(rankers, Mapping):
         return {name: _build_model(thing, name)[1] for name, thing in rankers.items()}
     models: dict[str, Model] = {}
-    for thing in as_list(rankers):
+    for thing in [rankers] if find_reranker(rankers) else as_list(rankers):  # some components are iterable
         name, model = _build_model(thing, "")
         models[make_unique_name(name, models)] = model
     return models

@@ -159,6 +159,7 @@ TASKS = Registry(
         "query_type_shift": "shaketable.tasks.query_type_shift:QueryTypeShift",
         "corpus_shift": "shaketable.tasks.corpus_shift:CorpusShift",
         "llm_ranker": "shaketable.tasks.llm_ranker:LLMRanker",
+        "prompt_wording": "shaketable.tasks.prompt_wording:PromptWording",
     },
 )
 RECIPES = Registry(

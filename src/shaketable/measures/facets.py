@@ -19,6 +19,7 @@ RISK = "risk"
 SLICES = "slices"
 TYPOS = "query typos"
 WORDING = "query wording"
+PROMPT_WORDING = "prompt wording"
 REPEATABILITY = "repeatability"
 INPUT_ORDER = "input order"
 TIES = "ties"
@@ -231,6 +232,12 @@ FACETS = (
         "What do other words for the same question change?",
         (_DROP_SCALE, _OVERLAP_SCALE),
         "Fuse the lists of several wordings of a query, or train it on more than one wording.",
+    ),
+    Facet(
+        PROMPT_WORDING,
+        "What do a missing, swapped or reworded prompt change?",
+        (_DROP_SCALE, _OVERLAP_SCALE),
+        "Check its prompts wherever it is deployed, or train it with several prompts.",
     ),
     Facet(
         REPEATABILITY,

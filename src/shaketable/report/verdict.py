@@ -16,6 +16,7 @@ from shaketable.measures.facets import (
     COMPETITION,
     EFFECTIVENESS,
     FACETS,
+    PROMPT_WORDING,
     SHIFT,
     SLICES,
     find_test,
@@ -310,7 +311,8 @@ def _describe_example(example: Example, texts: Mapping[str, str]) -> str:
 def _list_untested(cards: Mapping[str, Scorecard], provenance: Mapping[str, Any]) -> Iterator[str]:
     """Yield sentences on facets without a number, and on skipped tasks."""
     found = {facet for card in cards.values() for facet in card.cells}
-    optional = (COMPETITION, SHIFT)  # few collections have the data, and an audit trains rankers only if you ask
+    # few collections have the data, an audit trains rankers only if you ask, and few rankers have prompts
+    optional = (COMPETITION, SHIFT, PROMPT_WORDING)
     missing = [facet.name for facet in FACETS if facet.name not in found and facet.name not in optional]
     skipped: Mapping[str, str] = provenance.get("skipped") or {}
     if missing:

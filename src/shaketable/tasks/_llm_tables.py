@@ -32,6 +32,7 @@ class RankerTables:
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
 
     def add_rows(self, table: str, *rows: dict[str, Any]) -> None:
         self.rows.setdefault(table, []).extend(rows)

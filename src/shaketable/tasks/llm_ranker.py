@@ -21,10 +21,11 @@ from shaketable.core.documents import rank_docnos
 from shaketable.core.errors import BadInput, NotApplicable, ShaketableError, check_parameter
 from shaketable.core.protocols import Model
 from shaketable.core.registries import RECIPES
-from shaketable.core.results import Result
+from shaketable.core.results import Finding, Result
 from shaketable.core.seeding import make_item_rng
 from shaketable.datasets.trec import read_run
 from shaketable.measures.effectiveness import score_tables
+from shaketable.measures.facets import PROMPT_WORDING
 from shaketable.measures.input_order import (
     central_ranking,
     mean_kendall_distance,
@@ -65,6 +66,9 @@ from shaketable.tasks._llm_tables import (
     compare_with_harmless,
     measure_intrusion,
 )
+from shaketable.tasks._method_findings import build_method_finding
+from shaketable.tasks._prompt_changes import compare_prompts
+from shaketable.tasks._query_changes import ChangedQuery
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -142,7 +146,7 @@ class LLMRanker:
             tables,
             tuple(build_order_figures(tables)),
             (*dict.fromkeys(part.notes), *self._build_notes(tables)),
-            tuple(build_llm_findings(tables)),
+            (*build_llm_findings(tables), *part.findings),
             failures=tuple(failure for one in part.results for failure in one.failures),
             brief=("order", "self-consistency", "wording", "answers", "injection"),
             attacked=tuple(doc for one in part.results for doc in one.attacked if doc.recipe != CONTROL_RECIPE),
@@ -319,12 +323,30 @@ class LLMRanker:
                 for heading in (KENDALL_COLUMN, MOVEMENT_HEADINGS["top"], MOVEMENT_HEADINGS["overlap"])
             }
             first = OrderedRankings(some, {qid: [own[qid]] for qid in reworded.outputs})
-            if change := self._compare_effectiveness(
-                experiment, first, {qid: order for qid, (order,) in reworded.outputs.items()}
-            ):
+            others = {qid: order for qid, (order,) in reworded.outputs.items()}
+            finding = self._build_wording_finding(experiment, name, wording, own, others)
+            part.findings += [finding] if finding else []
+            if change := self._compare_effectiveness(experiment, first, others):
                 row |= {f"own {self.measure}": change.before, self.measure: change.after, "p": change.p}
             yield row
             part.add_rows("answers", *build_answer_rows(called, getattr(variant.get_ranker(called), "tally", None)))
+
+    def _build_wording_finding(
+        self,
+        experiment: Experiment,
+        name: str,
+        wording: str,
+        own: Mapping[str, Sequence[str]],
+        others: Mapping[str, Sequence[str]],
+    ) -> Finding | None:
+        """Return the change by another wording of the prompt."""
+        runs = [{qid: make_scores(lists[qid]) for qid in others} for lists in (own, others)]
+        queries = [ChangedQuery(qid, experiment.collection.queries[qid].text) for qid in others]
+        changed_run = compare_prompts(experiment, queries, runs[0], runs[1], self.measure)
+        test = f"the {wording} prompt"
+        return build_method_finding(
+            experiment, name, test, changed_run, range(len(queries)), self.measure, PROMPT_WORDING
+        )
 
     def _inject_texts(
         self, experiment: Experiment, name: str, qids: Sequence[str], part: RankerTables

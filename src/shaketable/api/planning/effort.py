@@ -13,6 +13,7 @@ from shaketable.tasks.consistency import Consistency
 from shaketable.tasks.document_attack import DocumentAttack
 from shaketable.tasks.fusion import Fusion
 from shaketable.tasks.probes import ProbesTask, select_verdict_probes
+from shaketable.tasks.prompt_wording import PromptWording
 from shaketable.tasks.query_typos import FACETS_BY_ATTACK, QueryTypos
 from shaketable.tasks.query_variation import QueryVariation, select_verdict_transforms
 
@@ -80,6 +81,7 @@ def _make_settings(shortlist: int, documents: int, trials: int) -> Settings:
         },
         ProbesTask: {"probes": select_verdict_probes, "max_documents_per_query": documents},
         DocumentAttack: {"trials": trials, "list_trials": 4},
+        PromptWording: {"queries": 25, "documents": shortlist},
     }
 
 

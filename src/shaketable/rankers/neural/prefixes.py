@@ -29,16 +29,19 @@ OTHER_PREFIXES = ("query: ", "passage: ")
 def reword_prefixes(query_prefix: str, passage_prefix: str) -> dict[str, tuple[str, str]]:
     """Return other prefixes of queries and passages, by the name of the change; empty if there is no prefix.
 
-    >>> reword_prefixes("query: ", "passage: ")
-    {'prefix missing': ('', ''), 'prefix swapped': ('passage: ', 'query: '), 'prefix reworded': ('question: ', 'text: ')}
+    >>> for change, prefixes in reword_prefixes("query: ", "passage: ").items():
+    ...     print(change, prefixes)
+    missing prefix ('', '')
+    swapped prefixes ('passage: ', 'query: ')
+    reworded prefix ('question: ', 'text: ')
     >>> reword_prefixes("", "")
     {}
     """
     own = (query_prefix, passage_prefix)
     others = {
-        "prefix missing": ("", ""),
-        "prefix swapped": (passage_prefix, query_prefix),
-        "prefix reworded": (
+        "missing prefix": ("", ""),
+        "swapped prefixes": (passage_prefix, query_prefix),
+        "reworded prefix": (
             _reword(query_prefix, OTHER_PREFIXES[0]),
             _reword(passage_prefix, OTHER_PREFIXES[1]),
         ),
