@@ -38,6 +38,11 @@ def to_pyterrier(ranker: RankerLike, data: CollectionLike = "sample", **options:
     -------
     pyterrier.Transformer
         The transformer. It adds the columns score and rank, which counts from 0.
+
+    Examples
+    --------
+    >>> import shaketable as st
+    >>> pipeline = st.to_pyterrier("bm25", depth=20) >> st.to_pyterrier("ql") % 10  # doctest: +SKIP
     """
     try:
         apply = import_module("pyterrier").apply
@@ -71,7 +76,7 @@ def _rerank(experiment: Experiment, frame: pd.DataFrame) -> pd.DataFrame:
     answers = experiment.engine.score(
         experiment.get_ranker(name), list(slates.values()), name, experiment.get_remote_spec(name)
     )
-    run = {
+    run: Any = {
         qid: dict(zip(part["docno"], scores.tolist(), strict=True))
         for (qid, part), scores in zip(frame.groupby("qid", sort=False), answers, strict=True)
         if scores is not None

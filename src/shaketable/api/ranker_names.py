@@ -58,7 +58,8 @@ def build_models(rankers: Rankers) -> dict[str, Model]:
     if isinstance(rankers, Mapping):
         return {name: _build_model(thing, name)[1] for name, thing in rankers.items()}
     models: dict[str, Model] = {}
-    for thing in [rankers] if find_reranker(rankers) else as_list(rankers):  # some components are iterable
+    things: list[Any] = [rankers] if find_reranker(rankers) else as_list(rankers)  # some components are iterable
+    for thing in things:
         name, model = _build_model(thing, "")
         models[make_unique_name(name, models)] = model
     return models

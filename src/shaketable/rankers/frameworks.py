@@ -147,7 +147,7 @@ def align_documents(
             )
         counters["short"] += 1
         counters["missing"] += count - len(positions)
-    values = np.arange(len(positions), 0, -1, dtype=np.float64)
+    values: Scores = np.arange(len(positions), 0, -1, dtype=np.float64)
     if positions and all(one.score is not None for one in returned):
         found = Slate(slate.query, tuple(slate.docs[at] for at in positions))
         scores = validate_scores(name, found, [one.score for one in returned])
@@ -333,7 +333,7 @@ def score_with_bi_encoder(model: Any) -> RankLists:
         encode = {"convert_to_tensor": True, "show_progress_bar": False}
         places = {text: at for at, text in enumerate(dict.fromkeys(d.text for slate in slates for d in slate.docs))}
         queries = model.encode_query([slate.query for slate in slates], **encode)
-        texts = model.encode_document(list(places), **encode) if places else ()
+        texts: Any = model.encode_document(list(places), **encode) if places else ()
         for number, slate in enumerate(slates):
             chosen = [places[doc.text] for doc in slate.docs]
             scores = model.similarity(queries[number : number + 1], texts[chosen])[0].tolist() if chosen else ()

@@ -139,8 +139,8 @@ def t5(folder: Path, seed: int = 0, tied: bool = True) -> Path:
 def sentence_transformer(folder: Path, pooling: dict[str, Any], **about: Any) -> Path:
     """A bare encoder with the files that sentence-transformers adds."""
     encoder(folder)
-    modules = [{"type": "sentence_transformers.models.Transformer", "path": ""}]
-    modules += [{"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"}]
+    modules = [{"idx": 0, "name": "0", "type": "sentence_transformers.models.Transformer", "path": ""}]
+    modules += [{"idx": 1, "name": "1", "type": "sentence_transformers.models.Pooling", "path": "1_Pooling"}]
     (folder / "1_Pooling").mkdir()
     write(folder / "modules.json", modules)
     write(folder / "1_Pooling" / "config.json", pooling)

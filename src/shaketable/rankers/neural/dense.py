@@ -112,8 +112,9 @@ def lower_case_first(tokenizer: Any) -> Any:
     if not tokenizer.is_fast:
         raise BadInput("its files ask for lower case, but its tokenizer is not a fast one; save it as tokenizer.json")
     backend = tokenizer.backend_tokenizer
-    known = backend.normalizer
-    steps = list(known) if isinstance(known, normalizers.Sequence) else [known] if known is not None else []
+    known: Any = backend.normalizer
+    is_sequence = isinstance(known, normalizers.Sequence)
+    steps: list[Any] = list(known) if is_sequence else [known] if known is not None else []
     if not any(isinstance(step, normalizers.Lowercase) for step in steps):
         backend.normalizer = normalizers.Sequence([normalizers.Lowercase(), *steps])
     return tokenizer

@@ -116,11 +116,11 @@ class SentenceTransformer:
     def _read_shape(self, path: Path) -> DenseShape:
         """Return the shape in the files, with the parameters of this model."""
         shape: DenseShape = import_net_module("dense").read_shape(path)
-        given = {"query_prefix": self.query_prefix, "passage_prefix": self.passage_prefix}
         return replace(
             shape,
             max_length=self.max_length or shape.max_length,
-            **{name: value for name, value in given.items() if value is not None},
+            query_prefix=shape.query_prefix if self.query_prefix is None else self.query_prefix,
+            passage_prefix=shape.passage_prefix if self.passage_prefix is None else self.passage_prefix,
         )
 
 
