@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from shaketable.api.hits import list_first_hits, use_hits
+from shaketable.api.languages import add_languages
 from shaketable.api.options import (
     DEFAULT_DEPTH,
     DEFAULT_FIRST_STAGE,
@@ -229,6 +230,7 @@ def audit(
     gated: bool = False,
     budget: str | int | None = AUTO,
     price_per_1k: float | None = None,
+    languages: str | Iterable[str] = (),
     **options: Unpack[ExperimentOptions],
 ) -> Audit:
     """Run robustness tasks on rankers and return the results.
@@ -253,6 +255,9 @@ def audit(
         one has no limit. The audit plans how to use the budget and passes the plan to `notify`.
     price_per_1k
         The price of 1,000 requests to an endpoint, for a budget in money.
+    languages
+        Languages other than English in which to test the rankers, such as "de,fr,ru". By default, those that the
+        queries of the collection declare.
     **options
         split, split_ratio, query_types, max_queries, candidates, first_stage, depth, seed: the queries, and the
         documents to rank (`shaketable.api.options.CollectionOptions`).
@@ -284,6 +289,7 @@ def audit(
         chosen = [FirstStage(), *chosen]
     notify = options.get("notify", ignore_message)
     experiment = list_first_hits(open_experiment(first, models, **options))
+    chosen = add_languages(chosen, languages, experiment.queries, named=bool(as_list(tasks)))
     if not models and any(getattr(task, "needs_rankers", True) for task in chosen):
         experiment = replace(experiment, models=choose_default_models(experiment, notify))
     notify(

@@ -24,6 +24,7 @@ from shaketable.api.dry_experiment import (
     is_cheap_to_run,
     make_dry_experiment,
 )
+from shaketable.api.languages import add_languages
 from shaketable.api.options import CollectionLike, ExperimentOptions, ignore_message
 from shaketable.api.planning.budget import AUTO, DEFAULT_SECONDS, Budget, parse_budget
 from shaketable.api.planning.pace import list_costly_rankers
@@ -159,6 +160,7 @@ def dry_run(
     price_per_1k: float | None = None,
     seconds_per_request: float = REQUEST_LATENCY_S,
     runs: bool = True,
+    languages: str | Iterable[str] = (),
     **options: Unpack[ExperimentOptions],
 ) -> DryRun:
     """Return the cost of `audit` with these arguments by task and ranker; nothing is sent or cached.
@@ -172,6 +174,7 @@ def dry_run(
         models, chosen, first = prepare_audit(data, rankers, tasks)
         opened = open_experiment(first, models, **options)
         models = dict(opened.models)  # an engine that finds the documents is one of them
+        chosen = add_languages(chosen, languages, opened.queries, named=bool(as_list(tasks)))
         if not models:
             notify = options.get("notify", ignore_message)
             models = choose_default_models(opened, notify, lambda experiment: UntrainedModel("knrm"))

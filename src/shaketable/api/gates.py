@@ -11,8 +11,9 @@ from typing import Any, Unpack
 
 from shaketable.api.audit import Audit, choose_default_models, open_experiment, prepare_audit
 from shaketable.api.dry_experiment import TRAINING_REFUSAL, RequestCount, UntrainedModel, make_dry_experiment
+from shaketable.api.languages import add_languages
 from shaketable.api.options import CollectionLike, CollectionOptions, ignore_message
-from shaketable.api.ranker_names import Rankers, build_models
+from shaketable.api.ranker_names import Rankers, as_list, build_models
 from shaketable.core.errors import BadInput, ShaketableError, UnknownName
 from shaketable.core.protocols import Model, Task
 from shaketable.experiment import Experiment
@@ -62,6 +63,8 @@ def check_gate_findings(
     data: CollectionLike | Sequence[CollectionLike] = "sample",
     rankers: Rankers = (),
     tasks: str | Task | Iterable[str | Task] = (),
+    *,
+    languages: str | Iterable[str] = (),
     **options: Unpack[CollectionOptions],
 ) -> None:
     """Refuse gates on findings that `audit` with these arguments does not report, before any ranker runs.
@@ -77,6 +80,7 @@ def check_gate_findings(
         max_queries = min(options.get("max_queries") or REHEARSAL_QUERIES, REHEARSAL_QUERIES)
         few_options: CollectionOptions = {**options, "max_queries": max_queries}
         few = open_experiment(first, models, **few_options)
+        chosen = add_languages(chosen, languages, few.queries, named=bool(as_list(tasks)))
         wanted = [name for name in names if not (few.qrels and _is_requested_measure(name, chosen))]
         if not few.qrels and (lost := [name for name in names if _is_measure(name.rpartition(".")[2])]):
             remedy = f"and {few.collection.name} has none; add them with --qrels, or leave the rule out"

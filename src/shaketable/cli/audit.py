@@ -12,7 +12,7 @@ from shaketable.cli.options.gates import DefaultGate, GateFlags
 from shaketable.cli.options.output import BuildServerFlags, OutFolder, VerdictFlags
 from shaketable.cli.options.performance import CostFlags, RunFlags
 from shaketable.cli.options.rankers import Rankers
-from shaketable.cli.options.tasks import Tasks
+from shaketable.cli.options.tasks import Languages, Tasks
 
 
 def audit(
@@ -21,6 +21,7 @@ def audit(
     files: FileFlags,
     ranker: Rankers = None,
     task: Tasks = None,
+    languages: Languages = "",
     out: OutFolder = Path("shaketable-audit"),
     gates: GateFlags,
     gate: DefaultGate = False,
@@ -45,13 +46,15 @@ def audit(
     check_writable(out)
     given = (files.select_source(data or ["sample"]), ranker or (), task or ())
     where = collection.to_options(query_types)
-    check_gate_findings(rules, *given, **where)
+    check_gate_findings(rules, *given, languages=languages, **where)
     if cost.dry_run:
         seconds = cost.seconds_per_request
         shown_to: WorkOptions = {"progress": show_progress, "notify": notify}
-        counted = dry_run(*given, seconds_per_request=seconds, **cost.to_options(), **where, **shown_to)
+        counted = dry_run(
+            *given, seconds_per_request=seconds, languages=languages, **cost.to_options(), **where, **shown_to
+        )
         return show_dry_run(counted, shown.json_to)
-    done = st.audit(*given, **where, **run.to_options(), **cost.to_options(), gated=gate)
+    done = st.audit(*given, **where, **run.to_options(), **cost.to_options(), gated=gate, languages=languages)
     done = save_with_gates(done, out, rules, {"require": gates.require, "rules": gates.rules, "gate": gate})
     if not finish_audit(done, out, gate, shown, build):
         raise typer.Exit(1)

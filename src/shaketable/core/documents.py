@@ -63,20 +63,27 @@ class Query:
         A description of the information need.
     weight
         The frequency of the query in a query log; means over queries are weighted by it.
+    language
+        The language of the query as an ISO 639-1 code, such as "de"; empty if the collection does not state it.
     """
 
     text: str
     type: str = ""
     description: str = ""
     weight: float = 1.0
+    language: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Another way to write a query, with its category in the taxonomy of query variations."""
+    """Another way to write a query, with its category in the taxonomy of query variations.
+
+    A variant with a `language` is the query in this other language.
+    """
 
     text: str
     category: str
+    language: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
@@ -141,11 +141,17 @@ class TransformContext:
         A longer statement of the information need, such as the description of a TREC topic; empty if there is none.
     vocabulary
         Words of the collection, from which transforms draw new words; empty if they are not known.
+    language
+        The language of the query, such as "de"; empty if it is not known.
+    translations
+        The same query in other languages, by language; empty if there are none.
     """
 
     query: str = ""
     description: str = ""
     vocabulary: Sequence[str] = ()
+    language: str = ""
+    translations: Mapping[str, str] = field(default_factory=dict)
 
 
 class Transform(Protocol):

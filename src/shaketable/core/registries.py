@@ -111,6 +111,15 @@ TRANSFORMS = Registry(
         "word_embed_syn_swap": "shaketable.transforms.synonyms:WordEmbedSynSwap",
         "wordnet_syn_swap": "shaketable.transforms.synonyms:WordNetSynSwap",
         "syn_swap": "shaketable.transforms.synonyms:SynSwap",
+        # other languages
+        "strip_accents": "shaketable.transforms.languages:StripAccents",
+        "transliterate": "shaketable.transforms.languages:Transliterate",
+        "keyboard_slip": "shaketable.transforms.languages:KeyboardSlip",
+        "split_compound": "shaketable.transforms.languages:SplitCompound",
+        "join_compound": "shaketable.transforms.languages:JoinCompound",
+        "change_width": "shaketable.transforms.languages:ChangeWidth",
+        "mix_language": "shaketable.transforms.languages:MixLanguage",
+        "other_language": "shaketable.transforms.languages:OtherLanguage",
         # documents (paper 001)
         "add_queries": "shaketable.transforms.add_queries:AddQueries",
         # your own
@@ -151,6 +160,7 @@ TASKS = Registry(
         "fusion": "shaketable.tasks.fusion:Fusion",
         "document_form": "shaketable.tasks.document_form:DocumentForm",
         "probes": "shaketable.tasks.probes:ProbesTask",
+        "languages": "shaketable.tasks.languages:LanguagesTask",
         "document_attack": "shaketable.tasks.document_attack:DocumentAttack",
         "competition": "shaketable.tasks.competition:RankCompetition",
         "defence": "shaketable.tasks.defence:DefenceTask",
@@ -283,6 +293,12 @@ PROBES = Registry(
         "brevity": "shaketable.probes.minimal_pairs:Brevity",
         "repetition": "shaketable.probes.minimal_pairs:Repetition",
         "literal_match": "shaketable.probes.minimal_pairs:LiteralMatch",
+        # other languages
+        "language_pairs": "shaketable.probes.languages:LanguagePairs",
+        "own_language": "shaketable.probes.languages:OwnLanguage",
+        "mixed_document": "shaketable.probes.languages:MixedDocument",
+        "direction_marks": "shaketable.probes.languages:DirectionMarks",
+        "normal_forms": "shaketable.probes.languages:NormalForms",
         # your own
         "pairs": "shaketable.probes.user_pairs:UserPairs",
     },

@@ -1,10 +1,11 @@
 """Reading and writing of BEIR folders.
 
     corpus.jsonl        {"_id", "text", "title"?, "url"?}
-    queries.jsonl       {"_id", "text", "type"?, "description"?}
+    queries.jsonl       {"_id", "text", "type"?, "description"?, "language"?}
     qrels/SPLIT.tsv     query-id, corpus-id, score; or TREC's four columns in SPLIT.qrels, SPLIT.txt
     candidates.run      a first stage's TREC run; optional
-    variants.jsonl      {"query", "text", "category"}: human-written query variants; optional
+    variants.jsonl      {"query", "text", "category", "language"?}: human-written query variants; with a language, the
+                        query in this language; optional
 
 Each file may be gzipped. Optional fields may be nested under "metadata". A collection holds the judgements of all
 splits, and `Collection.splits` maps each split to its queries. To get one split alone, name it when loading, or call
@@ -21,6 +22,7 @@ from pathlib import Path
 
 from shaketable.core.documents import Collection, Qrels, Query, Variant
 from shaketable.core.errors import BadInput, UnknownName, quote_value
+from shaketable.core.languages import LANGUAGES
 from shaketable.datasets.corpus import JsonlCorpus, get_field, parse_record
 from shaketable.datasets.limits import check_grades, check_id, check_ids, find_invalid_id
 from shaketable.datasets.trec import read_qrels, read_run, write_run
@@ -68,6 +70,11 @@ def select_split(collection: Collection, split: str) -> Collection:
     )
 
 
+def _check_language(language: str, path: Path, number: int) -> None:
+    if language and language not in LANGUAGES:
+        raise BadInput(f"{UnknownName('language', language, LANGUAGES)}", path, number)
+
+
 def read_variants(path: Path) -> dict[str, tuple[Variant, ...]]:
     """Read human-written query variants and return query id -> variants, in file order."""
     found: dict[str, list[Variant]] = {}
@@ -75,9 +82,10 @@ def read_variants(path: Path) -> dict[str, tuple[Variant, ...]]:
         row = parse_json(line, path, number)
         if not isinstance(row, dict) or not {"query", "text"} <= row.keys():
             raise BadInput("a variant is a JSON object with query, text and category", path, number)
-        qid, variant = row["query"], Variant(row["text"], row.get("category", ""))
-        if not all(isinstance(value, str) for value in (qid, variant.text, variant.category)):
-            raise BadInput("query, text and category of a variant are texts", path, number)
+        qid, variant = row["query"], Variant(row["text"], row.get("category", ""), row.get("language", ""))
+        if not all(isinstance(value, str) for value in (qid, variant.text, variant.category, variant.language)):
+            raise BadInput("query, text, category and language of a variant are texts", path, number)
+        _check_language(variant.language, path, number)
         check_id(qid, "query id", path, number)
         found.setdefault(qid, []).append(variant)
     return {qid: tuple(variants) for qid, variants in found.items()}
@@ -102,9 +110,8 @@ def _write_files(collection: Collection, folder: Path) -> None:
             out.write(_to_json_line({"_id": docno, "title": doc.title, "text": doc.body, "url": doc.url}))
     with atomic_write(folder / "queries.jsonl") as out:
         for qid, query in collection.queries.items():
-            out.write(
-                _to_json_line({"_id": qid, "text": query.text, "type": query.type, "description": query.description})
-            )
+            optional = {"type": query.type, "description": query.description, "language": query.language}
+            out.write(_to_json_line({"_id": qid, "text": query.text, **optional}))
     for name, qids in _assign_splits(collection).items():
         if not re.fullmatch(r"\w[\w.+-]*", name):
             raise BadInput(f"the split {quote_value(name)} cannot be the name of a file; use letters, digits and .+-_")
@@ -119,6 +126,7 @@ def _write_files(collection: Collection, folder: Path) -> None:
             for qid, variants in collection.variants.items():
                 for variant in variants:
                     row = {"query": qid, "text": variant.text, "category": variant.category}
+                    row |= {"language": variant.language} if variant.language else {}
                     out.write(json.dumps(row, ensure_ascii=False) + "\n")
     if any(collection.candidates.values()):
         write_run(collection.candidates, folder / "candidates.run", "candidates")
@@ -191,7 +199,9 @@ def read_queries(path: Path) -> dict[str, Query]:
         if not isinstance(fields.get("type") or "", str):
             raise BadInput(f'"type" of {quote_value(qid)} is not a string', path, number)
         query_type = get_field(fields, "type") or get_field(fields, "kind")  # "kind" is the former name
-        queries[qid] = Query(fields["text"], query_type, get_field(fields, "description"))
+        language = get_field(fields, "language")
+        _check_language(language, path, number)
+        queries[qid] = Query(fields["text"], query_type, get_field(fields, "description"), language=language)
     if (wrong := find_invalid_id(queries)) is not None:
         check_id(wrong, "id", path, first_lines[wrong])
     if not queries:

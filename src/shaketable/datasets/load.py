@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from shaketable.core.documents import Collection
 from shaketable.core.errors import BadInput, UnknownName, quote_value
+from shaketable.core.languages import get_language
 from shaketable.datasets.beir import read_beir, select_split
 from shaketable.datasets.corpus import MemoryCorpus
 from shaketable.datasets.irds import read_irds
@@ -41,6 +42,7 @@ def load(
     split_ratio: str = "",
     seed: int = 0,
     query_types: str | Path | None = None,
+    language: str = "",
 ) -> Collection:
     """Load a collection.
 
@@ -61,6 +63,8 @@ def load(
         The random seed of `split_ratio`.
     query_types
         The source of query types: "rules", or a file of labels. By default the types come from the collection.
+    language
+        The language of the queries that do not declare one, such as "de".
 
     Returns
     -------
@@ -84,6 +88,7 @@ def load(
         "cut": split_ratio,
         "seed": str(seed) if split_ratio else "",
         "query_types": str(query_types or ""),
+        "language": language,
     }
     if isinstance(source, Collection):
         if not any(given.values()):
@@ -119,6 +124,10 @@ def _apply_parameters(collection: Collection, given: Mapping[str, str]) -> Colle
         collection = replace(collection, candidates=read_run(Path(path)))
     if source := given.get("query_types"):
         collection = with_query_types(collection, source)
+    if language := given.get("language"):
+        code = get_language(language).code
+        queries = {qid: replace(query, language=query.language or code) for qid, query in collection.queries.items()}
+        collection = replace(collection, queries=queries)
     if ratio := given.get("cut"):
         collection = split_by_query(collection, ratio, _parse_seed(given["seed"]))
     if split := given.get("split"):
@@ -128,7 +137,7 @@ def _apply_parameters(collection: Collection, given: Mapping[str, str]) -> Colle
 
 def _format_source(base: str, files: Mapping[str, str], given: Mapping[str, str]) -> str:
     """Return the source that loads the collection again; "" if its base has no source."""
-    order = ("candidates", "query_types", "cut", "seed", "split")  # in the order of application
+    order = ("candidates", "query_types", "language", "cut", "seed", "split")  # in the order of application
     parameters = {**files} | {key: given[key] for key in order if given.get(key)}
     named = base == "sample" or bool(files)
     text = str(Path(base).resolve()) if base and not named and Path(base).exists() else base

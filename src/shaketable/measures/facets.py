@@ -7,7 +7,7 @@ from this project, not from a paper: docs/verdict.md has the reason for each.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from math import inf
 
@@ -28,6 +28,7 @@ PROBES_FACET = "probes"
 ATTACK = "attack"
 COMPETITION = "competition"
 SHIFT = "shift"
+LANGUAGES_FACET = "languages"
 
 OWN_ORDER_SHARE = "order of its own %"
 """The finding that gives the share of lists whose order is neither the first stage's nor constant."""
@@ -50,8 +51,12 @@ SLICE_GAIN, DROP, OVERLAP = "slice gain", "drop", "overlap"
 FOOLED, WRONG_PAIRS = "fooled", "wrong"
 FALLS_OUT, JUMPS_IN = "falls out of the first ten", "jumps into the first ten"
 INTO_TOP_TEN, LOSS_UNDER_ATTACK = "into the first ten", "loss under attack"
+MORE_WRONG_PAIRS, ENGLISH_PREFERRED, REVERSED_PAIRS = "more wrong than in English", "English preferred", "reversed"
 """The parts before the bracket of names of findings of panels; `name_test` adds the rest."""
-PERCENT_PANELS = (SLICE_GAIN, FOOLED, WRONG_PAIRS, FALLS_OUT, JUMPS_IN, INTO_TOP_TEN, LOSS_UNDER_ATTACK)
+PERCENT_PANELS = (
+    *(SLICE_GAIN, FOOLED, WRONG_PAIRS, FALLS_OUT, JUMPS_IN, INTO_TOP_TEN, LOSS_UNDER_ATTACK),
+    *(MORE_WRONG_PAIRS, ENGLISH_PREFERRED, REVERSED_PAIRS),
+)
 
 
 def name_test(panel: str, test: str) -> str:
@@ -141,6 +146,11 @@ _OVERLAP_SCALE = FacetScale(
     neutral_value=1.0,
     unit="",
 )
+_OTHER_WRITING_SCALES = tuple(
+    replace(_DROP_SCALE, finding_pattern=f"{DROP}({test} in *)", fail_threshold=inf)
+    for test in ("transliterate", "other_language")
+)
+"""Queries in another script or language: few rankers can read them, so a loss warns and never fails."""
 _ORDER_CHANGE_SENTENCE = "{ranker} changes the order of {loss:.0%} of the pairs of documents "
 
 FACETS = (
@@ -349,6 +359,43 @@ FACETS = (
         "Filter such texts before they are ranked, and see 'shaketable probe' for the pairs.",
         fails_beside=(FOOLED, WRONG_PAIRS),
         margin_beside=10.0,
+    ),
+    Facet(
+        LANGUAGES_FACET,
+        "Is it as good in other languages as in English, and does it stand their accents, scripts and mixtures?",
+        (
+            *_OTHER_WRITING_SCALES,
+            _DROP_SCALE,
+            _OVERLAP_SCALE,
+            FacetScale(
+                f"{MORE_WRONG_PAIRS}(*) %",
+                10,
+                30,
+                "{ranker} is wrong about {loss:.1f} % more pairs than in English in {what}",
+                "more wrong pairs than in English in {what}",
+                unit="+%",
+                test_noun="test",
+            ),
+            FacetScale(
+                f"{ENGLISH_PREFERRED}(*) %",
+                50,
+                75,
+                "{ranker} prefers the English text to the same text in the language of the query in {loss:.1f} % of "
+                "the pairs of {what}",
+                "English text preferred in {what}",
+                test_noun="test",
+            ),
+            FacetScale(
+                f"{REVERSED_PAIRS}(*) %",
+                10,
+                30,
+                "{what} turns {loss:.1f} % of the right decisions of {ranker} into wrong ones",
+                "right decisions reversed by {what}",
+                test_noun="test",
+            ),
+        ),
+        "Use a multilingual model, or the analysis of the language such as bm25(language='de'); fold accents and "
+        "Unicode forms before ranking.",
     ),
     Facet(
         ATTACK,

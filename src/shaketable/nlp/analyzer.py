@@ -10,14 +10,23 @@ from functools import cache, cached_property
 from typing import TypeVar
 
 from shaketable.core.errors import BadInput
+from shaketable.core.languages import ENGLISH, LANGUAGES, get_language
 from shaketable.nlp.stopwords import ENGLISH_STOPWORDS
+from shaketable.nlp.unicode_words import fold_text, split_bigrams
 
 STOPWORD_LISTS: dict[str, frozenset[str]] = {"english": ENGLISH_STOPWORDS, "none": frozenset()}
 KROVETZ = "krovetz"
-STEMMERS = {"porter": "porter", "snowball": "english", KROVETZ: KROVETZ, "none": ""}
+STEMMERS = {
+    **{one.stemmer: one.stemmer for one in LANGUAGES.values()},
+    "porter": "porter",
+    "snowball": "english",
+    KROVETZ: KROVETZ,
+    "none": "",
+}
 """Stemmer name -> its name in the Snowball library, whose "english" is Porter2. Krovetz is our own and needs WordNet
 (`nlp.krovetz`)."""
-SPLITS = ("words", "space", "terrier")
+UNICODE_SPLIT = "unicode"
+SPLITS = ("words", "space", "terrier", UNICODE_SPLIT)
 TERRIER_WORD = re.compile(r"[A-Za-z0-9]+")
 TERRIER_DROPPED = re.compile(r".{21,}|(?:\D*\d){5}.*|.*(.)\1\1\1.*")
 MEMO_SIZE = 1_000_000  # words whose term is cached
@@ -33,8 +42,15 @@ class Analyzer:
 
     With `split="words"` a word is a letter or digit and the letters, digits and combining marks that follow. All other
     characters separate words, including apostrophes, hyphens and underscores: "don't" is "don" and "t", both of them
-    stop-words. A script without spaces therefore gives long words; segment such texts first and use `split="space"`.
-    Canonically equivalent texts (é in one code point or in two) have the same terms.
+    stop-words. A script without spaces therefore gives long words. Canonically equivalent texts (é in one code point or
+    in two) have the same terms.
+
+    With `split="unicode"`, which other languages than English use, the text is folded first: compatible Unicode forms
+    (NFKC), no case, no accents, no invisible characters. Words are those of `split="words"`, and scripts without spaces
+    give overlapping pairs of characters (`nlp.unicode_words`).
+
+    >>> Analyzer.for_language("de")("Die Öffnungszeiten der Läden"), Analyzer.for_language("zh")("图书馆")
+    (['die', 'offnungszeit', 'der', 'lad'], ['图书', '书馆'])
 
     With `split="terrier"` a word is a run of ASCII letters and digits, as in Terrier. Words of more than 20 characters,
     of more than 4 digits or with the same character more than 3 times in a row are dropped.
@@ -49,6 +65,17 @@ class Analyzer:
         for field, known in (("split", SPLITS), ("stopwords", STOPWORD_LISTS), ("stemmer", STEMMERS)):
             if getattr(self, field) not in known:
                 raise BadInput(f"the {field} is one of {', '.join(known)}, not {getattr(self, field)!r}")
+
+    @classmethod
+    def for_language(cls, code: str) -> Analyzer:
+        """Return the analyzer of a language: the default for English, else Unicode words and the language's stemmer.
+
+        There are no stop-words of other languages: words that occur everywhere have little weight in a formula.
+        """
+        language = get_language(code)
+        if code == ENGLISH:
+            return cls()
+        return cls(split=UNICODE_SPLIT, stopwords="none", stemmer=language.stemmer)
 
     @property
     def fingerprint(self) -> str:
@@ -69,6 +96,9 @@ class Analyzer:
             plain = text if text.isascii() else _compile_sign_pattern().sub(" ", text)
             if plain.isascii():  # much faster than a regular expression
                 return plain.encode().translate(_build_ascii_table(self.lower)).decode().split()
+        if self.split == UNICODE_SPLIT:
+            words = _compile_word_pattern().findall(fold_text(text, self.lower))
+            return [part for word in words for part in (split_bigrams(word) if not word.isascii() else (word,))]
         text = unicodedata.normalize("NFC", text)
         if self.lower:
             text = text.lower()
@@ -128,7 +158,10 @@ def _open_stemmer(algorithm: str) -> Callable[[str], str]:
         return open_krovetz()
     from Stemmer import Stemmer
 
-    stem: Callable[[str], str] = Stemmer(algorithm, 0).stemWord  # 0: no cache of its own
+    try:
+        stem: Callable[[str], str] = Stemmer(algorithm, 0).stemWord  # 0: no cache of its own
+    except KeyError as error:
+        raise BadInput(f"the installed PyStemmer has no stemmer for {algorithm}; upgrade it to 3.1 or later") from error
     return stem
 
 

@@ -25,7 +25,8 @@ MORE_MATCHED_SPECS = (
 PAPER_MATCHED_SPECS = tuple(f"matched({v!r}, {c!r})" for v, controls in PAPER_CONTROLS.items() for c in controls)
 
 
-ROWS_NEEDING_PARAMETERS = ("matched", "pairs")
+LANGUAGE_PROBES = ("language_pairs", "own_language", "mixed_document", "direction_marks", "normal_forms")
+ROWS_NEEDING_PARAMETERS = ("matched", "pairs", *LANGUAGE_PROBES)
 """Rows that need parameters."""
 
 

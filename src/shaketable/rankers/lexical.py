@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import ClassVar
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from shaketable.core.documents import Collection, Scores, Slate, fingerprint
 from shaketable.core.errors import BadInput, check_parameter
+from shaketable.core.languages import ENGLISH
 from shaketable.core.registries import RANKERS
 from shaketable.nlp.analyzer import Analyzer
 from shaketable.retrieval.inverted_index import QueryBags, open_index
@@ -39,19 +40,25 @@ def make_value_range(first: float, last: float, step: float) -> tuple[float, ...
 class Lexical(ABC):
     """The base of the formulas: the parameters of the `Analyzer`, and opening on a collection.
 
-    Paper 000, section 3.3.2, uses stemmer="krovetz" and split="space".
+    `language` selects the analysis of a language, such as "de" or "zh"; stemmer, stopwords and split replace parts of
+    it if they differ from their defaults. Paper 000, section 3.3.2, uses stemmer="krovetz" and split="space".
     """
 
     stemmer: str = "porter"
     stopwords: str = "english"
     split: str = "words"
+    language: str = ENGLISH
 
     def __post_init__(self) -> None:
         _ = self.analyzer  # validates the parameters
 
     @property
     def analyzer(self) -> Analyzer:
-        return Analyzer(split=self.split, stopwords=self.stopwords, stemmer=self.stemmer)
+        if self.language == ENGLISH:
+            return Analyzer(split=self.split, stopwords=self.stopwords, stemmer=self.stemmer)
+        own, default = Analyzer.for_language(self.language), Analyzer()
+        given = {name: getattr(self, name) for name in ("split", "stopwords", "stemmer")}
+        return replace(own, **{name: value for name, value in given.items() if value != getattr(default, name)})
 
     def open(self, collection: Collection) -> LexicalRanker:
         """Return the ranker with the statistics of the collection's index, which is built if it does not exist."""

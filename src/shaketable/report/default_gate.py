@@ -17,6 +17,7 @@ from shaketable.measures.facets import (
     EFFECTIVENESS,
     GAIN_OVER_FIRST_STAGE,
     INPUT_ORDER,
+    LANGUAGES_FACET,
     PROBES_FACET,
     REPEATABILITY,
     TYPOS,
@@ -126,12 +127,14 @@ def _check_effectiveness(card: Scorecard, shown: str) -> GateResult:
 
 
 def _check_required(card: Scorecard, shown: str) -> GateResult:
-    missing = [facet for facet in REQUIRED_FACETS if facet not in card.cells]
-    undecided = [f for f in REQUIRED_FACETS if f in card.cells and card.cells[f].status == INCONCLUSIVE]
+    asked = (LANGUAGES_FACET,) if LANGUAGES_FACET in card.cells else ()  # an audit tests it only if you ask for it
+    required = (*REQUIRED_FACETS, *asked)
+    missing = [facet for facet in required if facet not in card.cells]
+    undecided = [f for f in required if f in card.cells and card.cells[f].status == INCONCLUSIVE]
     parts = [f"{shown} was not tested in {join_names(missing)}"] if missing else []
     parts += [f"{format_cell(f)} is inconclusive ({card.cells[f].remark})" for f in undecided]
     if not parts:
-        return GateResult(FACETS_TESTED, card.ranker, PASS, f"{shown} is decided in {join_names(REQUIRED_FACETS)}.")
+        return GateResult(FACETS_TESTED, card.ranker, PASS, f"{shown} is decided in {join_names(required)}.")
     status: Status = NOT_TESTED if missing else INCONCLUSIVE
     return GateResult(FACETS_TESTED, card.ranker, status, f"{'; '.join(parts)}.")
 

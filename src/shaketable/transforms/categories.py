@@ -27,6 +27,13 @@ ASPECT = "aspect-change"
 CATEGORIES = (MISSPELLING, NATURALITY, ORDERING, PARAPHRASING, GENERALISATION, ASPECT)
 MEANING_PRESERVING = (MISSPELLING, NATURALITY, ORDERING, PARAPHRASING)
 """The categories that preserve the meaning."""
+SCRIPT = "script"
+MIXED_LANGUAGES = "mixed-languages"
+TRANSLATION = "translation"
+LANGUAGE_CATEGORIES = (SCRIPT, MIXED_LANGUAGES, TRANSLATION)
+"""The categories of changes in other languages: the same words in other characters, with a word of another language,
+and the same query in another language. They keep the meaning, and are not part of paper 004.
+"""
 DOCUMENT = "document"
 """The category of document transforms. It is not a category of query variation."""
 

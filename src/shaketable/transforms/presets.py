@@ -10,7 +10,7 @@ from shaketable.core.protocols import Transform
 from shaketable.core.registries import TRANSFORMS
 from shaketable.nlp.resources import GENERATOR_MODELS
 from shaketable.transforms.availability import find_unavailable_reason
-from shaketable.transforms.categories import CATEGORIES, DOCUMENT
+from shaketable.transforms.categories import CATEGORIES, DOCUMENT, LANGUAGE_CATEGORIES
 from shaketable.transforms.vary import refuse_document_transform
 
 NOISE_TRANSFORMS = ("char_noise", "word_noise")
@@ -42,7 +42,21 @@ def list_default_methods() -> tuple[str, ...]:
 
 def list_presets() -> dict[str, tuple[str, ...]]:
     """Return the presets by name."""
-    return {"default": list_default_methods(), "paper_004": tuple(PAPER_004.values())}
+    return {
+        "default": list_default_methods(),
+        "paper_004": tuple(PAPER_004.values()),
+        "languages": list_language_methods(),
+    }
+
+
+def list_language_methods() -> tuple[str, ...]:
+    """Return the transforms of queries in other languages; they are no default, as English queries do not need them."""
+    return tuple(name for name in TRANSFORMS.builtin_rows if _is_for_languages(name))
+
+
+def _is_for_languages(name: str) -> bool:
+    transform = TRANSFORMS.get_class(name)
+    return getattr(transform, "needs_language", False) or _find_category(name) in LANGUAGE_CATEGORIES
 
 
 def select_transforms(
@@ -77,9 +91,10 @@ def select_transforms(
 
 
 def _list_category_methods(category: str) -> tuple[str, ...]:
-    if category not in CATEGORIES:
-        raise UnknownName("category", category, CATEGORIES)
-    names = tuple(name for name in _list_variation_methods() if _find_category(name) == category)
+    if category not in (*CATEGORIES, *LANGUAGE_CATEGORIES):
+        raise UnknownName("category", category, (*CATEGORIES, *LANGUAGE_CATEGORIES))
+    known = list_language_methods() if category in LANGUAGE_CATEGORIES else _list_variation_methods()
+    names = tuple(name for name in known if _find_category(name) == category)
     if not names:
         raise BadInput(f"no transform has the category {category!r}; name a transform, or give a file of variations")
     return names
@@ -93,7 +108,7 @@ def _find_category(name: str) -> str:
 
 
 def _list_variation_methods() -> Iterator[str]:
-    """Yield the query transforms that are not attacks and have no required parameter."""
+    """Yield the query transforms that are no attacks, have no required parameter and are for any language."""
     for name in TRANSFORMS:
         try:
             transform = TRANSFORMS.get_class(name)
@@ -102,5 +117,10 @@ def _list_variation_methods() -> Iterator[str]:
             continue
         fields = dataclasses.fields(transform) if dataclasses.is_dataclass(transform) else ()
         optional = all(f.default is not f.default_factory for f in fields if f.init)  # required: both are MISSING
-        if optional and name not in NOISE_TRANSFORMS and _find_category(name) != DOCUMENT:
+        if (
+            optional
+            and name not in NOISE_TRANSFORMS
+            and _find_category(name) != DOCUMENT
+            and not _is_for_languages(name)
+        ):
             yield name

@@ -20,8 +20,16 @@ from shaketable.nlp.bigrams import Bigrams
 from shaketable.nlp.edit_distance import damerau_levenshtein
 from shaketable.nlp.fixed_phrases import find_capitalised_name, find_fixed_phrase
 from shaketable.nlp.pos_context import FUNCTION_WORDS, find_pos_in_context, lookup_pos
+from shaketable.nlp.unicode_words import fold_text
 from shaketable.nlp.words import word_set
-from shaketable.transforms.categories import MISSPELLING, NATURALITY, ORDERING, PARAPHRASING
+from shaketable.transforms.categories import (
+    MISSPELLING,
+    MIXED_LANGUAGES,
+    NATURALITY,
+    ORDERING,
+    PARAPHRASING,
+    SCRIPT,
+)
 from shaketable.transforms.content_words import SharedContent, WordSwap, find_swap, split_words, split_written_words
 
 Similarity: TypeAlias = Callable[[list[str], list[str]], NDArray[Any]]
@@ -80,6 +88,10 @@ class Validity:
                    middle of a phrase
     paraphrasing   no word twice that was there once; a replaced word keeps its part of speech and breaks no name and
                    no fixed phrase; at least `min_expressed_share` of the content words, in themselves or by a synonym
+    script         the words of the original in other characters: the same letters after transliteration
+    mixed-languages
+                   all words of the original, and one more
+    translation    valid, because a person wrote it for the collection
 
     A name is a run of capitalised words. A fixed phrase is one of the bundled list, or two neighbouring content words
     that `bigrams` counts at least `min_phrase_count` times, in a share of at least `min_phrase_share` of all
@@ -170,7 +182,17 @@ class Validity:
             return _WordJudgement(why, bool(why) and split_words(text) not in ([], split_words(original)))
         if category == PARAPHRASING:
             return self._judge_paraphrase(case)
-        return _WordJudgement("")  # the categories that change the meaning
+        if category == SCRIPT:
+            return _WordJudgement(
+                "" if is_same_script_variant(original, text) else "Its letters are not the original's."
+            )
+        if category == MIXED_LANGUAGES:
+            lost = Counter(original.split()) - Counter(text.split())
+            added = Counter(text.split()) - Counter(original.split())
+            return _WordJudgement(
+                "" if not lost and added.total() == 1 else "It is not the original and one more word."
+            )
+        return _WordJudgement("")  # translations, and the categories that change the meaning
 
     def _judge_naturality(self, original: str, text: str) -> str:
         shared = SharedContent(original, text)
@@ -232,6 +254,26 @@ class Validity:
             ) and not bigrams.count_pair(*new):
                 return f"The collection has the phrase {' '.join(old)!r} but not {' '.join(new)!r}."
         return ""
+
+
+def is_same_script_variant(original: str, text: str) -> bool:
+    """Return True if two texts are the same but for width, case, accents and script.
+
+    >>> is_same_script_variant("Größe", "Groesse"), is_same_script_variant("рынок", "rynok")
+    (True, True)
+    >>> is_same_script_variant("рынок", "rynka")
+    False
+    """
+    if fold_text(original) == fold_text(text):
+        return True
+    return bool({*_list_romanisations(original)} & {*_list_romanisations(text)})
+
+
+def _list_romanisations(text: str) -> Iterator[str]:
+    from shaketable.transforms.languages import GERMAN, romanise
+
+    for language in ("", GERMAN):
+        yield fold_text(romanise(text, language))
 
 
 def _find_broken_phrase(swap: WordSwap, written: str) -> str:

@@ -64,13 +64,15 @@ def vary(
     vocabulary: Sequence[str] = (),
     lower: bool = True,
     validity: Validity | None = None,
+    translations: Mapping[str, Mapping[str, str]] | None = None,
 ) -> list[Variation]:
     """Return up to n distinct variations of each query by each transform, in the order of transforms, then queries.
 
     The random numbers depend only on the seed, the spec of the transform, the query id and the draw number. A larger
     n therefore keeps the first variations, and other queries or transforms have no effect. `normalise_query` is
     applied to the queries and to the new texts, except where a transform changes only case or spaces. If a transform
-    has no category, `categories.classify_variation` finds it.
+    has no category, `categories.classify_variation` finds it. `translations` maps a query id to the query in other
+    languages, by language.
     """
     if n < 1:
         raise BadInput(f"the number of variations must be at least 1, not {n}")
@@ -79,7 +81,12 @@ def vary(
     drafts: list[tuple[str, str, str, str, str]] = []
     cases: list[ValidityCase] = []
     originals = {qid: normalise_query(query.text, lower) for qid, query in queries.items()}
-    contexts = {qid: TransformContext(originals[qid], query.description, vocabulary) for qid, query in queries.items()}
+    contexts = {
+        qid: TransformContext(
+            originals[qid], query.description, vocabulary, query.language, (translations or {}).get(qid, {})
+        )
+        for qid, query in queries.items()
+    }
     for transform in transforms:
         method, sources = TRANSFORMS.spec(transform), tuple(getattr(transform, "sources", ()))
         found = _draw_variations(transform, originals, contexts, n, seed, lower)
@@ -154,7 +161,7 @@ def build_human_variations(
         if qid not in queries:
             raise BadInput(f"there is a variant of the query {qid!r}, which does not exist")
         original = normalise_query(queries[qid].text, lower)
-        for variant in texts:
+        for variant in (one for one in texts if not one.language):  # a parallel query is no variation of this one
             text = normalise_like(variant.text, original, lower)
             drafts.append((qid, HUMAN, variant.category or classify_variation(original, text), text, original))
     whys = Validity().judge_all([ValidityCase("", original, text) for *_, text, original in drafts])

@@ -22,6 +22,12 @@ Tasks = Annotated[
         help="Run only this task, for example risk or \"risk(baseline='ql')\". 'shaketable list tasks' shows all "
              "tasks."),
 ]  # fmt: skip
+Languages = Annotated[
+    str,
+    make_option(Panel.TASKS, "--languages", metavar="CODES",
+        help="Also test the rankers in these languages, for example de,fr,ru (ISO 639-1 codes). By default, the "
+             "languages that the queries of the collection declare."),
+]  # fmt: skip
 Findings = Annotated[
     list[str] | None,
     make_repeatable(Panel.TASKS, "--finding", metavar="NAME",
