@@ -34,6 +34,7 @@ from shaketable.core.registry import Registry, matches_type
 from shaketable.core.seeding import make_item_rng
 from shaketable.datasets.corpus import MemoryCorpus
 from shaketable.experiment import Experiment
+from shaketable.probes.suite import LANGUAGE_PROBES
 from shaketable.training.neural import EncoderLearner, NeuralLearner, WordLearner
 from tests.toys import text
 
@@ -60,6 +61,7 @@ NEEDED = {
     "function": {"target": "'tests.toys:text'"},
     "teacher": {"ranker": "'bm25'"},
     "pairs": {"path": "'mine.jsonl'"},
+    **{name: {"language": "'de'"} for name in LANGUAGE_PROBES},
     "listed": {"path": "'mine.tsv'"},
     "adversarial": {"path": "'mine.jsonl'"},
     "paired": {"path": "'mine.jsonl'"},

@@ -9,7 +9,7 @@ from shaketable.datasets.sample import read_sample
 from shaketable.nlp.analyzer import Analyzer
 from shaketable.nlp.parser import open_parser
 from shaketable.probes.context import ProbeContext
-from shaketable.probes.suite import format_probe_name, select_probes
+from shaketable.probes.suite import LANGUAGE_PROBES, format_probe_name, select_probes
 from shaketable.testing import check_probe
 
 
@@ -24,9 +24,16 @@ def test_it_keeps_the_contract(probe, context):
     check_probe(probe, context)
 
 
+@pytest.mark.parametrize("language", ["ar", "de", "zh"])
+@pytest.mark.parametrize("name", LANGUAGE_PROBES)
+def test_a_probe_of_a_language_keeps_the_contract(name, language, context):
+    if (name, language) not in {("direction_marks", "de"), ("direction_marks", "zh"), ("normal_forms", "zh")}:
+        check_probe(PROBES.build(f"{name}(language={language!r})"), context)
+
+
 def test_every_row_of_the_catalogue_is_in_the_suite():
     specs = {PROBES.spec(probe).partition("(")[0] for probe in select_probes()}
-    assert specs == set(PROBES.builtin_rows) - {"pairs"}
+    assert specs == set(PROBES.builtin_rows) - {"pairs", *LANGUAGE_PROBES}
 
 
 def test_of_the_judged_documents_as_many_are_drawn_as_asked_for(context):

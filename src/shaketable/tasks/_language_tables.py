@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shaketable.core.languages import ENGLISH
 from shaketable.core.results import Example, Finding
 from shaketable.measures.facets import (
     DROP,
@@ -119,19 +120,27 @@ class LanguageTests:
         if change.min() < 0:
             self.examples.append(run.make_example(ranker, indices[int(change.argmin())], test))
 
-    def add_pairs(self, ranker: str, language: str, results: Mapping[str, PairResults], english: PairResults) -> None:
-        """Add the decisions between the bundled texts of a language."""
+    def add_pairs(
+        self, ranker: str, language: str, results: Mapping[str, PairResults], english: Mapping[str, PairResults]
+    ) -> None:
+        """Add the decisions between the bundled texts of a language; `english` has those of the same texts in English.
+
+        A changed text counts only where the decision was right before, and stays right in English with the same change.
+        """
         pairs = results[MINIMAL_PAIRS]
-        self._add_minimal_pairs(ranker, name_language_test(MINIMAL_PAIRS, language), pairs, english)
+        self._add_minimal_pairs(ranker, name_language_test(MINIMAL_PAIRS, language), pairs, english[MINIMAL_PAIRS])
         own = results[OWN_LANGUAGE]
         values = {qid: 100.0 * (value < 0) for _, qid, value in own.list_known()}
         self._add_rate(ranker, ENGLISH_PREFERRED, name_language_test(OWN_LANGUAGE, language), values, own)
-        right = {_list_directions(pairs, language)[i] for i, _, value in pairs.list_known() if value > 0}
+        directions = _list_directions(pairs, language)
+        right = {directions[i] for i, _, value in pairs.list_known() if value > 0}
         for test in CHANGED_TEXTS:
             if test in results:
-                changed = results[test]
-                values = {qid: 100.0 * (value <= 0) for _, qid, value in changed.list_known() if qid in right}
-                self._add_rate(ranker, REVERSED_PAIRS, name_language_test(test, language), values, changed)
+                control = english[test].list_known() if test in english else ()
+                lost = {qid.replace(ENGLISH, language, 1) for _, qid, value in control if value <= 0}
+                known = {qid: value for _, qid, value in results[test].list_known() if qid in right - lost}
+                values = {qid: 100.0 * (value <= 0) for qid, value in known.items()}
+                self._add_rate(ranker, REVERSED_PAIRS, name_language_test(test, language), values, results[test])
 
     def _add_minimal_pairs(self, ranker: str, test: str, pairs: PairResults, english: PairResults) -> None:
         wrong, before = pairs.find_wrong_pairs(), english.find_wrong_pairs()
@@ -205,7 +214,8 @@ def build_language_notes(tests: LanguageTests) -> Iterator[str]:
         "compares minimal pairs, two texts and two queries of which each text is right for one, with the same pairs in "
         "English: a pair counts as right if both directions are. 'English preferred %' is the share of queries for "
         "which the ranker prefers the English text to the same text in the language of the query. 'reversed %' is the "
-        "share of right decisions that a change of the right text makes wrong."
+        "share of right decisions that a change of the right text makes wrong; decisions that the same change makes "
+        "wrong in English are left out."
     )
     if tests.bundled:
         yield (

@@ -179,8 +179,8 @@ def _test_pairs(experiment: Experiment, tests: LanguageTests) -> None:
     """Compare the bundled texts of each language, and add the decisions that are wrong."""
     context = ProbeContext(experiment.collection, (), open_parser("light"), Analyzer(), experiment.seed)
     units = PairTable()
-    batches: dict[str, ProbeBatch] = {"minimal_pairs": draw_batch(LanguagePairs(ENGLISH), context, units)}
-    for language in tests.bundled:
+    batches: dict[str, ProbeBatch] = {}
+    for language in (ENGLISH, *tests.bundled):
         for name, probe in LANGUAGE_PAIR_PROBES.items():
             batch = draw_batch(probe(language), context, units)
             if len(batch):
@@ -188,10 +188,11 @@ def _test_pairs(experiment: Experiment, tests: LanguageTests) -> None:
     for ranker in experiment.scoring_rankers:
         differences = score_differences(experiment, ranker, batches, units)
         results = {key: PairResults(batch, differences[key]) for key, batch in batches.items()}
+        english = _select_results(results, ENGLISH)
         for language in tests.bundled:
-            tests.add_pairs(ranker, language, _select_results(results, language), results["minimal_pairs"])
+            tests.add_pairs(ranker, language, _select_results(results, language), english)
 
 
 def _select_results(results: Mapping[str, PairResults], language: str) -> dict[str, PairResults]:
-    keys: Sequence[str] = [name for name in LANGUAGE_PAIR_PROBES if name_language_test(name, language) in results]
-    return {name: results[name_language_test(name, language)] for name in keys}
+    keys = {name: name_language_test(name, language) for name in LANGUAGE_PAIR_PROBES}
+    return {name: results[key] for name, key in keys.items() if key in results}

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import ClassVar
 
 from shaketable.core.errors import MissingExtra
-from shaketable.core.languages import ENGLISH, LANGUAGES
+from shaketable.core.languages import ENGLISH, LANGUAGES, get_language
 from shaketable.core.protocols import TransformContext
 from shaketable.core.seeding import ItemRandom
 from shaketable.nlp.compounds import join_compound, split_compound
@@ -47,12 +47,12 @@ class StripAccents:
 
     def apply(self, text: str, rng: ItemRandom, context: TransformContext) -> str | None:
         changed = strip_accents(text)
-        return changed if changed != unicodedata.normalize("NFC", text) else None
+        return changed if changed.split() not in ([], unicodedata.normalize("NFC", text).split()) else None
 
 
 @dataclass(frozen=True)
 class Transliterate:
-    """Write the query in plain Latin letters: "рынок" is "rynok", "Größe" is "Groesse" (extra: languages).
+    """Write the query in plain Latin letters: "рынок" is "rynok", "Größe" is "Groesse" (extra: transliteration).
 
     It applies to scripts that write vowels. Arabic, Hebrew and Indian scripts leave vowels out, and a letter for letter
     copy is not what people type. Japanese queries with Chinese characters are left out too, because the characters
@@ -66,7 +66,8 @@ class Transliterate:
             return None
         letters = [letter for letter in unicodedata.normalize("NFKC", text) if letter.isalpha()]
         readable = all(unicodedata.name(letter, "").startswith(SCRIPTS_WITH_VOWELS) for letter in letters)
-        return romanise(text, context.language) if readable else None
+        changed = romanise(text, context.language) if readable else ""
+        return changed if changed.split() not in ([], text.split()) else None
 
 
 def romanise(text: str, language: str = "") -> str:
@@ -78,7 +79,7 @@ def romanise(text: str, language: str = "") -> str:
     try:
         from anyascii import anyascii
     except ModuleNotFoundError as error:
-        raise MissingExtra("languages", "transliteration") from error
+        raise MissingExtra("transliteration", "transliterate") from error
     plain = text.translate(_UMLAUTS) if language == GERMAN else text
     latin: str = anyascii(plain)
     return " ".join((latin.lower() if has_unspaced_script(text) else latin).split())
@@ -210,6 +211,9 @@ class OtherLanguage:
 
     category: ClassVar[str] = TRANSLATION
     needs_language: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        get_language(self.language)
 
     def apply(self, text: str, rng: ItemRandom, context: TransformContext) -> str | None:
         return context.translations.get(self.language) if self.language != context.language else None
