@@ -14,6 +14,7 @@ from shaketable.api.ranker_names import as_list
 from shaketable.core.documents import Collection, Query
 from shaketable.core.errors import BadInput
 from shaketable.core.protocols import Transform
+from shaketable.datasets.languages import list_collection_translations
 from shaketable.datasets.load import load
 from shaketable.datasets.trec import read_topics
 from shaketable.files.atomic import atomic_write
@@ -60,7 +61,8 @@ def vary(
         One or several transforms: texts, objects, or functions f(text, rng) of a module. By default, all rule-based
         transforms of queries.
     categories
-        Categories whose transforms are all used: "misspelling", "naturality", "ordering" or "paraphrasing".
+        Categories whose transforms are all used: "misspelling", "naturality", "ordering" or "paraphrasing"; for other
+        languages "script", "mixed-languages" or "translation".
     n
         The maximum number of variations that each transform makes of each query.
     seed
@@ -91,7 +93,14 @@ def vary(
         more, lacking = select_transforms(names, categories)
         used += more
     variations = (
-        varying.vary(known, used, n, seed, lower=lower, validity=build_validity_judge(collection)) if used else []
+        varying.vary(
+            *(known, used, n, seed),
+            lower=lower,
+            validity=build_validity_judge(collection),
+            translations=list_collection_translations(collection) if collection else None,
+        )
+        if used
+        else []
     )
     if variants is not None:
         variations += varying.build_human_variations(known, varying.read_variants(Path(variants)), lower=lower)

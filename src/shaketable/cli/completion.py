@@ -35,9 +35,9 @@ def _list_measures() -> Iterable[str]:
 
 
 def _list_categories() -> Iterable[str]:
-    from shaketable.transforms.categories import MEANING_PRESERVING
+    from shaketable.transforms.categories import LANGUAGE_CATEGORIES, MEANING_PRESERVING
 
-    return MEANING_PRESERVING
+    return (*MEANING_PRESERVING, *LANGUAGE_CATEGORIES)
 
 
 def _list_learners() -> Iterable[str]:

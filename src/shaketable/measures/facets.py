@@ -373,7 +373,6 @@ FACETS = (
                 30,
                 "{ranker} is wrong about {loss:.1f} % more pairs than in English in {what}",
                 "more wrong pairs than in English in {what}",
-                unit="+%",
                 test_noun="test",
             ),
             FacetScale(

@@ -295,7 +295,9 @@ def _find_example(finding: Finding, results: Sequence[Result]) -> Example | None
 
 def _describe_example(example: Example, texts: Mapping[str, str]) -> str:
     """Describe an example in words; `texts` has the texts of queries by id."""
-    is_query = len(example.after) <= 4 * MAX_QUERY_CHARS
+    # an example of two texts names its query by the text and no document
+    names_query = bool(example.document) or example.query in texts
+    is_query = names_query and len(example.after) <= 4 * MAX_QUERY_CHARS
     query = format_cell(example.after if is_query else texts.get(example.query, example.query), MAX_QUERY_CHARS)
     parts = []
     if isfinite(example.value_before) and isfinite(example.value_after):

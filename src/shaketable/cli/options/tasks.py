@@ -188,7 +188,8 @@ Transforms = Annotated[
 Categories = Annotated[
     list[str] | None,
     make_repeatable(Panel.VARIATIONS, "--category", metavar="CATEGORY", autocompletion=completion.categories,
-        help="Use all transforms of this category: misspelling, naturality, ordering or paraphrasing."),
+        help="Use all transforms of this category: misspelling, naturality, ordering or paraphrasing; for other "
+             "languages script, mixed-languages or translation."),
 ]  # fmt: skip
 Variants = Annotated[
     Path | None,
