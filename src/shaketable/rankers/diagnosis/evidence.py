@@ -181,14 +181,14 @@ def _measure_batches(examiner: Examiner, asked: AskedQuestions, seed: int) -> tu
     answers = [answer.scores for answer in examiner.ask(slates)]
     changes: list[list[float]] = [[], [], []]
     for start in range(0, len(answers), 5):
-        base, other, longer, relevant, irrelevant = answers[start : start + 5]
-        if base is None or other is None or longer is None or relevant is None or irrelevant is None:
+        base, changed, longer, relevant, irrelevant = answers[start : start + 5]
+        if base is None or changed is None or longer is None or relevant is None or irrelevant is None:
             continue
         alone = np.array([relevant[0], irrelevant[0]])
         if not np.ptp(alone) and np.ptp(base):
             continue  # scores that are normalised over the list depend on it by design
         for change, (one, two) in zip(
-            changes, ((base[:-1], other[:-1]), (base[:-1], longer[:-1]), (base[:2], alone)), strict=True
+            changes, ((base[:-1], changed[:-1]), (base[:-1], longer[:-1]), (base[:2], alone)), strict=True
         ):
             change.append(float(np.abs(one - two).max()))
     by_list, by_length, by_batch = (float(np.median(some)) if some else 0.0 for some in changes)

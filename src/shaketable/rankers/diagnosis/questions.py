@@ -114,7 +114,7 @@ def find_failed_open(examiner: Examiner, answers: Sequence[Answer], seed: int) -
     return [
         ListOutcome(
             len(answer.slate.docs),
-            FEWER_RESULTS_PATTERN if answer.is_incomplete else detect_pattern(answer.scores) if i in confirmed else "",
+            FEWER_RESULTS_PATTERN if answer.is_incomplete else patterns[i] if i in confirmed else "",
             answer.seconds,
             float(answer.scores[0]) if answer.scores is not None else 0.0,
         )
