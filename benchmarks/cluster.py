@@ -10,14 +10,15 @@ no two cores to us the clock says little; how many workers were busy on average 
 
 from __future__ import annotations
 
-import argparse
 import os
+import sys
 import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from quick import judge_limits, parse_quick
 
 from shaketable.core.home import home_folder
 from shaketable.executors.base import RemoteSpec, SerialExecutor
@@ -80,7 +81,7 @@ class Spent:
 
     def add(self, engine, slates, here: bool) -> None:
         started, spent = time.perf_counter(), time.process_time()
-        engine.score(Spending(), slates, origin=RemoteSpec("sample", f"{Path(__file__).resolve()}:Spending"))
+        engine.score(Spending(), slates, remote_spec=RemoteSpec("sample", f"{Path(__file__).resolve()}:Spending"))
         self.clock += time.perf_counter() - started
         rows = logged()
         own = sum(row[4] for row in rows)
@@ -99,10 +100,9 @@ class Spent:
         return self.driver / self.own + (self.worker / self.within if self.within else 0.0)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer queries")
-    queries = 6 if parser.parse_args().quick else 24
+def main() -> int:
+    quick = parse_quick(__doc__)
+    queries, turns = (1, 1) if quick else (24, TURNS)
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= {"SHAKETABLE_HOME": folder, "RAY_worker_niceness": "0"}  # else Ray's workers yield to all others
         from shaketable import make_executor
@@ -116,8 +116,10 @@ def main() -> None:
         }
         roads = {n: ScoringEngine(Store(Path(folder) / f"{n}.sqlite"), executor=one) for n, one in hands.items()}
         found = {name: Spent() for name in hands}
-        Spent().add(roads["two workers"], asked(8, "first"), False)  # workers start, and open the ranker
-        for turn in range(TURNS):  # in turns, since other programs come and go
+        Spent().add(
+            roads["two workers"], asked(2 if quick else 8, "first"), False
+        )  # workers start, and open the ranker
+        for turn in range(turns):  # in turns, since other programs come and go
             for name, engine in roads.items():
                 found[name].add(engine, asked(queries, f"{name} {turn}"), name == HERE)
     own = found[HERE].own
@@ -133,7 +135,8 @@ def main() -> None:
     load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
     if load > cores:
         print(f"the machine was busy: a load of {load:.1f} on {cores} cores, so the clock says little")
+    return judge_limits(busy >= SPEED_UP and two.beyond <= OVERHEAD, quick)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,6 +1,6 @@
 """Mean average precision of the lexical rankers on judged collections: where their defaults come from.
 
-    python benchmarks/defaults.py [FOLDER...]
+    python benchmarks/defaults.py [--quick] [FOLDER...]
 
 Each folder is a collection in BEIR form; without one, the bundled sample. AP is trec_eval's, of the best 1000
 documents, over all judged queries.
@@ -8,9 +8,8 @@ documents, over all judged queries.
 
 from __future__ import annotations
 
-import argparse
-
 import pytrec_eval
+from quick import make_parser
 
 from shaketable.core.documents import Collection
 from shaketable.core.registries import RANKERS
@@ -46,11 +45,13 @@ def mean_average_precision(model: str, collection: Collection) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("folders", nargs="*", default=["sample"])
-    collections = [load(folder) for folder in parser.parse_args().folders]
+    given = parser.parse_args()
+    collections = [load(folder) for folder in given.folders]
     print(f"{'':40}" + "".join(f"{c.name[:10]:>11}" for c in collections))
-    for model in [*ROWS, *(WITH_WORDNET if find_wordnet_path() else [])]:
+    rows = [*ROWS, *(WITH_WORDNET if find_wordnet_path() else [])]
+    for model in rows[:: 5 if given.quick else 1]:
         print(f"{model:40}" + "".join(f"{mean_average_precision(model, c):11.3f}" for c in collections), flush=True)
 
 

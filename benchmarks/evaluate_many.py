@@ -1,6 +1,6 @@
 """`evaluate` of 200 run files with 10,000 queries, with its page and CSV files: peak memory against the limit of 2 GB.
 
-Run it: python benchmarks/evaluate_many.py [--quick]; --quick takes 20 runs of 1,000 queries.
+python benchmarks/evaluate_many.py [--quick]
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from quick import judge_limits, parse_quick
 
 DEPTH, LIMIT_MB = 10, 2000
 CODE = "from shaketable.cli import main; main()"
@@ -37,7 +38,8 @@ def write_files(folder: Path, runs: int, queries: int) -> list[Path]:
 
 
 def main() -> int:
-    runs, queries = (20, 1_000) if "--quick" in sys.argv else (200, 10_000)
+    quick = parse_quick(__doc__)
+    runs, queries = (4, 50) if quick else (200, 10_000)
     with tempfile.TemporaryDirectory() as folder:
         qrels, *paths = write_files(Path(folder), runs, queries)
         words = ["evaluate", "--qrels", qrels, "--html", f"{folder}/page.html", "--csv", f"{folder}/tables"]
@@ -49,7 +51,7 @@ def main() -> int:
     print(
         f"{runs} runs x {queries:,} queries x {DEPTH} documents: {peak:,.0f} MB (limit {LIMIT_MB:,}), {seconds:.0f} s"
     )
-    return 0 if peak < LIMIT_MB else 1
+    return judge_limits(peak < LIMIT_MB, quick)
 
 
 if __name__ == "__main__":

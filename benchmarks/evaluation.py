@@ -1,8 +1,9 @@
 """Per-query measures of 10,000 queries x 100 documents: time against pytrec_eval's own evaluate, and ir_measures';
 and of run files: all that `evaluate` shows of 16 runs, read and measured, against pytrec_eval's parse_run and evaluate.
 
-Run it: python benchmarks/evaluation.py. The limits are 1.2 times pytrec_eval in memory and 1.5 times from files.
-ir_measures hands RR@10 to a slower library.
+    python benchmarks/evaluation.py [--quick]
+
+The limits are 1.2 times pytrec_eval in memory and 1.5 times from files. ir_measures hands RR@10 to a slower library.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from statistics import median
 import ir_measures
 import numpy as np
 import pytrec_eval
+from quick import judge_limits, parse_quick
 
 from shaketable.datasets.trec import read_qrels, read_run, write_qrels, write_run
 from shaketable.measures.effectiveness import Evaluator, score_tables, tie_rate
@@ -27,10 +29,10 @@ RUNS, TOPICS, DEPTH, FILES_LIMIT = 16, 50, 1000, 1.5
 NAMES = {"AP": "map", "nDCG@10": "ndcg_cut_10", "RR@10": "recip_rank", "P@10": "P_10", "R@100": "recall_100"}
 
 
-def seconds(jobs: dict[str, Callable[[], object]]) -> dict[str, float]:
+def seconds(jobs: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
     """Medians of a few rounds, the jobs taking turns, so that a busy machine slows all of them."""
     times: dict[str, list[float]] = {name: [] for name in jobs}
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for name, job in jobs.items():
             start = time.process_time()  # others may be at work on the machine
             job()
@@ -38,7 +40,7 @@ def seconds(jobs: dict[str, Callable[[], object]]) -> dict[str, float]:
     return {name: median(found) for name, found in times.items()}
 
 
-def from_files(folder: Path) -> float:
+def from_files(folder: Path, runs: int, rounds: int) -> float:
     """Our time / pytrec_eval's, of run files with 1000 documents a topic."""
     rng = np.random.default_rng(2)
     docnos = [f"clueweb-{i:05}" for i in range(5 * DEPTH)]
@@ -47,7 +49,7 @@ def from_files(folder: Path) -> float:
         q: {docnos[i]: int(g) for i, g in zip(rng.permutation(200), rng.integers(0, 4, 200), strict=True)} for q in qids
     }
     write_qrels(judged, folder / "qrels")
-    paths = [folder / f"{number}.run" for number in range(RUNS)]
+    paths = [folder / f"{number}.run" for number in range(runs)]
     for path in paths:
         found = {q: rng.permutation(len(docnos))[:DEPTH].tolist() for q in qids}
         scores = np.sort(rng.normal(size=DEPTH).round(6))[::-1].tolist()
@@ -71,17 +73,19 @@ def from_files(folder: Path) -> float:
             read_run(path)
 
     ours(), theirs()
-    found = seconds({"shaketable": ours, "pytrec_eval": theirs, "our reading alone": reading})
-    print(f"{RUNS} run files of {TOPICS} topics x {DEPTH} documents")
+    found = seconds({"shaketable": ours, "pytrec_eval": theirs, "our reading alone": reading}, rounds)
+    print(f"{runs} run files of {TOPICS} topics x {DEPTH} documents")
     for name, value in found.items():
         print(f"{name:18} {value:.3f} s")
     return found["shaketable"] / found["pytrec_eval"]
 
 
 def main() -> int:
+    quick = parse_quick(__doc__)
+    queries, runs, rounds = (100, 1, 1) if quick else (QUERIES, RUNS, ROUNDS)
     rng = np.random.default_rng(1)
     docnos = [f"d{i:03}" for i in range(DOCUMENTS)]
-    run = {f"q{i}": dict(zip(docnos, rng.random(DOCUMENTS).tolist(), strict=True)) for i in range(QUERIES)}
+    run = {f"q{i}": dict(zip(docnos, rng.random(DOCUMENTS).tolist(), strict=True)) for i in range(queries)}
     qrels = {qid: dict(zip(docnos[:20], rng.integers(0, 4, 20).tolist(), strict=True)) for qid in run}
     measures = tuple(parse_measure(name) for name in NAMES)
     ours = Evaluator(measures, qrels)
@@ -93,7 +97,8 @@ def main() -> int:
             "shaketable": lambda: ours.evaluate(run),
             "pytrec_eval": lambda: theirs.evaluate(run),
             "ir_measures": lambda: sum(1 for _ in interface.iter_calc(run)),
-        }
+        },
+        rounds,
     )
     for name, value in found.items():
         print(f"{name:12} {value:.3f} s")
@@ -101,9 +106,9 @@ def main() -> int:
     print(f"shaketable / pytrec_eval {ratio:.2f} (limit {LIMIT})")
     print(f"shaketable / ir_measures {found['shaketable'] / found['ir_measures']:.2f}")
     with tempfile.TemporaryDirectory() as folder:
-        files = from_files(Path(folder))
+        files = from_files(Path(folder), runs, rounds)
     print(f"shaketable / pytrec_eval, from files {files:.2f} (limit {FILES_LIMIT})")
-    return int(ratio > LIMIT or files > FILES_LIMIT)
+    return judge_limits(ratio <= LIMIT and files <= FILES_LIMIT, quick)
 
 
 if __name__ == "__main__":

@@ -8,17 +8,18 @@ the clock, and must agree.
 
 from __future__ import annotations
 
-import argparse
 import math
 import os
+import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+from generated import zipf_texts
+from quick import judge_limits, parse_quick
 
-from retrieval import zipf_texts
 from shaketable.core.documents import Doc, Slate
 from shaketable.nlp.analyzer import Analyzer
 from shaketable.rankers.features import FIELDS, FeatureExtractor
@@ -82,13 +83,12 @@ class Loop:
         return tf, idf, tf_idf, float(dl), bm25, ql_dir, ql_jm
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the pairs, for a look")
-    queries = QUERIES // 10 if parser.parse_args().quick else QUERIES
+def main() -> int:
+    quick = parse_quick(__doc__)
+    documents, queries = (500, 5) if quick else (DOCUMENTS, QUERIES)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["SHAKETABLE_HOME"] = folder
-        docs = corpus(DOCUMENTS)
+        docs = corpus(documents)
         extractor = FeatureExtractor.open(docs, Analyzer())
         extractor.extract([Slate("word1 word2", (Doc("word1 word3"),))])  # compiles
         rng, every = np.random.default_rng(0), list(docs.values())
@@ -111,7 +111,8 @@ def main() -> None:
     print(f"features, texts not read before {first:10,.0f} pairs/s   {first / looped:5.1f} x the loop, goal {GOAL:,}")
     print(f"features, texts read before     {again:10,.0f} pairs/s   {again / looped:5.1f} x the loop")
     print(f"plain Python loop               {looped:10,.0f} pairs/s")
+    return judge_limits(first >= GOAL, quick)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,8 +1,10 @@
 """Time per tree of every objective against LightGBM's own lambdarank, in one run.
 
-Run it: python benchmarks/lambdamart.py. 2,000 queries x 100 documents x 136 features; NDCG@10 on both sides. The limit
-at 255 leaves is 1.3 x, and 1.6 x for GeoRisk. Trees of the rivals are grown in turns, so that a busy machine slows all
-of them alike; the ratio is that of the medians.
+    python benchmarks/lambdamart.py [--quick]
+
+2,000 queries x 100 documents x 136 features; NDCG@10 on both sides. The limit at 255 leaves is 1.3 x, and 1.6 x for
+GeoRisk. Trees of the rivals are grown in turns, so that a busy machine slows all of them alike; the ratio is that of
+the medians.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from statistics import median
 
 import lightgbm
 import numpy as np
+from quick import judge_limits, parse_quick
 
 from shaketable.datasets.letor import Letor
 from shaketable.training.baselines import Baselines, make_feature_baseline
@@ -28,17 +31,18 @@ LIMIT = 1.3
 OBJECTIVES = ("ndcg", "u-cro", "t-saro", "t-faro", "t*-faro", "georisk")
 
 
-def made() -> Letor:
+def made(queries: int) -> Letor:
     rng = np.random.default_rng(1)
-    features = rng.normal(size=(QUERIES * DOCS, FEATURES)).astype(np.float32)
+    features = rng.normal(size=(queries * DOCS, FEATURES)).astype(np.float32)
     truth = features[:, 0] + features[:, 1] * features[:, 2] + rng.normal(size=len(features))
     labels = np.digitize(truth, [0.1, 1.4, 2.6, 3.4])  # half of them 0, few 4, as in web search
-    names = tuple(str(q) for q in range(QUERIES))
-    return Letor(features, labels, np.arange(QUERIES + 1) * DOCS, names, tuple(map(str, range(len(features)))))
+    names = tuple(str(q) for q in range(queries))
+    return Letor(features, labels, np.arange(queries + 1) * DOCS, names, tuple(map(str, range(len(features)))))
 
 
 def main() -> int:
-    data = made()
+    quick = parse_quick(__doc__)
+    data, rounds = (made(20), 1) if quick else (made(QUERIES), ROUNDS)
     baselines = {
         False: Baselines({"1": make_feature_baseline(1)}),
         True: Baselines({str(i): make_feature_baseline(i) for i in (1, 2, 3, 4)}),
@@ -51,7 +55,7 @@ def main() -> int:
                 learner = LambdaMART(objective, 0.0 if objective == "ndcg" else 1.0, leaves=leaves)
                 growers[objective] = ours(data, learner, baselines[objective in ("t*-faro", "georisk")], pool)
             times: dict[str, list[float]] = {name: [] for name in growers}
-            for turn in range(ROUNDS + 1):
+            for turn in range(rounds + 1):
                 for name, grow in growers.items():
                     start = time.perf_counter()
                     grow()
@@ -64,7 +68,7 @@ def main() -> int:
             late = leaves == max(LEAVES) and ratio > limit
             failed |= late
             print(f"  {name:8} {ratio:.2f} x{f' (limit {limit})' if leaves == max(LEAVES) else ''}{' TOO SLOW' * late}")
-    return int(failed)
+    return judge_limits(not failed, quick)
 
 
 def built_in(data: Letor, leaves: int) -> Callable[[], object]:

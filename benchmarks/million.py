@@ -7,7 +7,6 @@ The texts are made on the way and never held. Peak memory is that of the whole p
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import resource
@@ -17,6 +16,7 @@ import time
 from collections.abc import Iterator
 
 from generated import zipf_texts
+from quick import judge_limits, parse_quick
 
 from shaketable.core.documents import Collection, Doc
 from shaketable.rankers.lexical import BM25, QL
@@ -42,10 +42,9 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e9
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="50,000 documents")
-    documents = 50_000 if parser.parse_args().quick else 1_000_000
+def main() -> int:
+    quick = parse_quick(__doc__)
+    documents = 2_000 if quick else 1_000_000
     queries = list(zipf_texts(2, 1000, 3, 5))
     with tempfile.TemporaryDirectory() as home:
         os.environ["SHAKETABLE_HOME"] = home
@@ -68,7 +67,8 @@ def main() -> None:
             rate = len(queries) / (time.perf_counter() - started)
             print(f"{ranker.name.partition('(')[0] + ', top 100, queries/s':24}{rate:8,.0f}")
         print(f"{'peak memory GB':24}{peak():8.2f}   limit {GOAL} GB, ratio {peak() / GOAL:.2f}")
+    return judge_limits(peak() <= GOAL, quick)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -5,14 +5,14 @@
 Tasks: variance, risk and one query attack on 500 of the queries; rankers: bm25, ql, rm3, and one of Python that spends
 0.1 ms of processor time a pair. 100 documents are ranked for each query, everything is written as `shaketable audit`
 writes it. Peak memory is that of the whole process, libraries included. With --folder, what was made is kept there:
-a second run finds collection, index and scores. The quick form has a fiftieth of documents and queries.
+a second run finds collection, index and scores.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 from generated import zipf_texts
 from million import GOAL, peak
+from quick import judge_limits, make_parser
 
 from shaketable.api.audit import Audit
 from shaketable.api.ranker_names import build_models
@@ -118,14 +119,13 @@ def audited(folder: Path, out: Path) -> None:
     print(f"{'written':34}{size / 1e9:9.2f} GB")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true")
+def main() -> int:
+    parser = make_parser(__doc__)
     parser.add_argument("--documents", type=int, default=1_000_000)
     parser.add_argument("--queries", type=int, default=10_000)
     parser.add_argument("--folder", type=Path)
     given = parser.parse_args()
-    documents, queries = (20_000, 200) if given.quick else (given.documents, given.queries)
+    documents, queries = (1_000, 20) if given.quick else (given.documents, given.queries)
     with tempfile.TemporaryDirectory() as temporary:
         place = given.folder or Path(temporary)
         os.environ["SHAKETABLE_HOME"] = str(place / "home")
@@ -137,7 +137,8 @@ def main() -> None:
         audited(place / "collection", place / "out")
         print(f"{'the audit':34}{time.perf_counter() - started:9.1f} s")
         print(f"{'peak memory':34}{peak():9.2f} GB, limit {GOAL} GB, ratio {peak() / GOAL:.2f}")
+    return judge_limits(peak() <= GOAL, given.quick)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -17,7 +17,6 @@ Small rankers: pairs a second of texts never seen before, and of the same texts 
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import tempfile
@@ -28,6 +27,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from quick import parse_quick
 
 from shaketable.core.documents import Collection, Doc, Slate
 from shaketable.core.registries import LEARNERS
@@ -124,22 +124,24 @@ def against_bare(name: str, ranker, bare, texts: list[str], score, rounds: int) 
     print(f"  ratio to bare {total:.3f} (goal 0.95), median of {rounds} turns {ratio:.3f}", flush=True)
 
 
-def small_t5(texts: list[str], folder: Path) -> MonoT5:
+def small_t5(texts: list[str], folder: Path, quick: bool) -> MonoT5:
     """A T5 of the sizes of t5-small, with random weights and pieces of the texts themselves."""
     from transformers import T5Config, T5ForConditionalGeneration
 
-    tokenizer = train_tokenizer([*texts, "Query: Document: Relevant: true false " * 50], 8000)
+    tokenizer = train_tokenizer([*texts, "Query: Document: Relevant: true false " * 50], 500 if quick else 8000)
+    sizes = {"d_model": 32, "d_ff": 64, "num_layers": 1} if quick else {}
     torch.manual_seed(0)
     with checkpoints.silence_transformers():
-        T5ForConditionalGeneration(T5Config(vocab_size=32128, decoder_start_token_id=0)).save_pretrained(folder)
+        config = T5Config(vocab_size=32128, decoder_start_token_id=0, **sizes)
+        T5ForConditionalGeneration(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return MonoT5.from_checkpoint(str(folder), MonoT5Shape())
 
 
-def mono_t5(rounds: int, size: int) -> None:
+def mono_t5(rounds: int, size: int, quick: bool) -> None:
     queries, texts = passages(rounds * size)
     with tempfile.TemporaryDirectory() as folder:
-        net, bare_net = small_t5(texts, Path(folder)), small_t5(texts, Path(folder)).eval()
+        net, bare_net = small_t5(texts, Path(folder), quick), small_t5(texts, Path(folder), quick).eval()
     ranker = make_ranker("monot5", "benchmark", net, MemoryCorpus({}))
 
     def bare(some):
@@ -233,14 +235,12 @@ def small(queries: int, docs: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer pairs")
-    quick = parser.parse_args().quick
-    cross_encoder(*((6, 64) if quick else (12, 256)))
-    mono_t5(*((4, 32) if quick else (10, 128)))
-    epic_texts(*((4, 32) if quick else (10, 128)))
-    small(*((10, 20) if quick else (100, 100)))
-    sizes = (10, 10, 20, 64) if quick else (100, 10, 100, 512)
+    quick = parse_quick(__doc__)
+    cross_encoder(*((1, 4) if quick else (12, 256)))
+    mono_t5(*((1, 4) if quick else (10, 128)), quick)
+    epic_texts(*((1, 4) if quick else (10, 128)))
+    small(*((2, 4) if quick else (100, 100)))
+    sizes = (2, 2, 4, 4) if quick else (100, 10, 100, 512)
     audit("dense", dense.BiEncoder.from_checkpoint("minilm", DenseShape(max_length=256)), *sizes)
     audit("colbert", colbert.ColBERT.from_checkpoint("minilm", ColBERTShape()), *sizes)
 

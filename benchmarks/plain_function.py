@@ -9,11 +9,12 @@ treat each as list-wise, and report the same lists as for its twin that says so.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+
+from quick import judge_limits, parse_quick
 
 import shaketable as st
 
@@ -52,10 +53,8 @@ class Counting:
         return self.function(query, texts)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="three tasks instead of all")
-    quick = parser.parse_args().quick
+def main() -> int:
+    quick = parse_quick(__doc__)
     tasks = ["effectiveness", "query_typos", "consistency"] if quick else []
     with tempfile.TemporaryDirectory() as home:
         os.environ["SHAKETABLE_HOME"] = home
@@ -76,8 +75,8 @@ def main() -> None:
             )
             caught.append("lists are scored whole" in found.remarks["mine"] and found.runs == expected.runs)
             print(f"list-wise function {function.__name__}: {'caught' if caught[-1] else 'NOT caught'}")
-    sys.exit(0 if ratio <= LIMIT and all(caught) else 1)
+    return judge_limits(ratio <= LIMIT, quick) or int(not all(caught))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

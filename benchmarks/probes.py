@@ -1,6 +1,6 @@
 """Behaviour tests: matching against a comparison of all pairs, and the whole suite against what cannot be avoided.
 
-    python benchmarks/probes.py [--data FOLDER]
+    python benchmarks/probes.py [--quick] [--data FOLDER]
 
 Matching: a pool of 10,000 judged documents, the 18 rows of paper 001's Table 1; goal 50 times as fast as comparing all
 pairs in plain Python, whose time is measured on a part of the pool and grows with its square. The suite: all tests for
@@ -11,12 +11,12 @@ the time; that ratio is printed too.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from pathlib import Path
 
 import numpy as np
+from quick import judge_limits, make_parser
 
 from shaketable.api.ranker_names import build_models
 from shaketable.datasets.load import load
@@ -56,18 +56,18 @@ def pool(size: int) -> dict[str, np.ndarray]:
     return {name: values[:, None] for name, values in columns.items()} | {"tf": tf}
 
 
-def matching() -> bool:
+def matching(size: int, part: int) -> bool:
     """How many times as fast as plain Python, over the 18 pairs of variable and control."""
-    whole, ours, theirs = pool(SIZE), 0.0, 0.0
+    whole, ours, theirs = pool(size), 0.0, 0.0
     for variable, controls in PAPER_CONTROLS.items():
         for control in controls:
             started = time.perf_counter()
-            first, _ = find_matched_pairs(whole[variable], [whole[control]], [0.0], max_pairs=SIZE**2)
+            first, _ = find_matched_pairs(whole[variable], [whole[control]], [0.0], max_pairs=size**2)
             fast = time.perf_counter() - started
-            some = (whole[variable][:PART].tolist(), whole[control][:PART].tolist())
+            some = (whole[variable][:part].tolist(), whole[control][:part].tolist())
             started = time.perf_counter()
             plain(*some)
-            slow = (time.perf_counter() - started) * (SIZE / PART) ** 2
+            slow = (time.perf_counter() - started) * (size / part) ** 2
             rate = f"{len(first):>12,} pairs in {fast:5.2f} s, {slow / fast:6.0f} x plain Python"
             print(f"{variable:9} | {control:9} {rate}")
             ours, theirs = ours + fast, theirs + slow
@@ -75,7 +75,7 @@ def matching() -> bool:
     return bool(theirs / ours >= GOAL)
 
 
-def suite(folder: Path, tool: str) -> float:
+def suite(folder: Path | str, tool: str) -> float:
     """The time of the whole suite over its bare cost."""
     collection = load(folder)
     task = ProbesTask(delta_queries=5, max_documents=0, parser=tool)
@@ -106,17 +106,21 @@ def suite(folder: Path, tool: str) -> float:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--data", type=Path, default=CRANFIELD, help="a collection, by default cranfield")
-    folder = parser.parse_args().data
-    kept = matching()
+    given = parser.parse_args()
+    quick, folder = given.quick, given.data
+    kept = matching(*((500, 50) if quick else (SIZE, PART)))
+    if quick:
+        suite("sample", "light")
+        return judge_limits(kept, quick)
     if not folder.exists():
         print(f"no collection at {folder}: the suite was not timed")
-        return int(not kept)
+        return judge_limits(kept, quick)
     suite(folder, "light")
     ratio = suite(folder, "spacy")
     print(f"with spaCy {ratio:.2f} (limit {LIMIT})")
-    return int(not (ratio <= LIMIT and kept))
+    return judge_limits(ratio <= LIMIT and kept, quick)
 
 
 if __name__ == "__main__":

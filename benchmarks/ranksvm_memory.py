@@ -8,11 +8,11 @@ matrix of pair differences is not made, only counted: it is what LinearSVC would
 
 from __future__ import annotations
 
-import argparse
 import resource
 import time
 
 import numpy as np
+from quick import parse_quick
 
 from shaketable.datasets.letor import Letor
 from shaketable.training.linear import PairLoss, RankSVM
@@ -36,9 +36,7 @@ def peak() -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the queries, for a look")
-    queries = QUERIES // 10 if parser.parse_args().quick else QUERIES
+    queries = 20 if parse_quick(__doc__) else QUERIES
     RankSVM().fit_rows(generated(5), None, seed=0)  # compiles
     data = generated(queries)
     rows = data.features.nbytes / 2**20

@@ -28,6 +28,7 @@ from typing import Any
 
 import psutil
 from generated import zipf_texts
+from quick import make_parser
 
 LENGTH, TOP = 60, 100
 GOALS = {"index s": "at most 0.50", "queries/s": "at least 0.50", "memory MB": "at most 1.00"}  # ratios to bm25s
@@ -161,11 +162,10 @@ def resident() -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="20,000 documents")
+    parser = make_parser(__doc__)
     parser.add_argument("--engine", choices=ENGINES, help=argparse.SUPPRESS)
     given = parser.parse_args()
-    documents, queries = (20_000, 500) if given.quick else (200_000, 2000)
+    documents, queries = (500, 20) if given.quick else (200_000, 2000)
     if given.engine:
         print(json.dumps(measure(given.engine, documents, queries)))
         return

@@ -8,12 +8,13 @@ Goal: at most 5 %. Lookups: goals 200,000 scores a second from memory, 100,000 f
 
 from __future__ import annotations
 
-import argparse
+import sys
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
+from quick import judge_limits, parse_quick
 
 from shaketable.core.documents import Doc, Slate
 from shaketable.scoring.engine import ScoringEngine
@@ -51,11 +52,9 @@ def timed(call) -> float:
     return time.perf_counter() - started
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer queries")
-    quick = parser.parse_args().quick
-    work = slates(20 if quick else 100)
+def main() -> int:
+    quick = parse_quick(__doc__)
+    work = slates(2 if quick else 100)
     pairs = sum(len(slate.docs) for slate in work)
     with tempfile.TemporaryDirectory() as folder:
         ranker = Spinning(MILLISECOND)
@@ -66,7 +65,7 @@ def main() -> None:
             "1.05)"
         )
 
-        many = slates(200 if quick else 2000)
+        many = slates(20 if quick else 2000)
         pairs = sum(len(slate.docs) for slate in many)
         keeper = ScoringEngine(Store(Path(folder) / "b.sqlite"))
         cold = timed(lambda: keeper.score(Spinning(0), many))
@@ -75,7 +74,8 @@ def main() -> None:
         print(f"{pairs} scores: first time {pairs / cold:,.0f}/s")
         print(f"  from memory {pairs / memory:,.0f}/s, ratio to the goal of 200,000: {pairs / memory / 200_000:.2f}")
         print(f"  from disk   {pairs / disk:,.0f}/s, ratio to the goal of 100,000: {pairs / disk / 100_000:.2f}")
+    return judge_limits(engine <= 1.05 * bare and pairs / memory >= 200_000 and pairs / disk >= 100_000, quick)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -10,8 +10,10 @@ the first one also gets to know the words. Edits whose resource is not on this m
 
 from __future__ import annotations
 
-import argparse
+import sys
 import time
+
+from quick import judge_limits, parse_quick
 
 from shaketable.core.documents import Query
 from shaketable.core.errors import ShaketableError
@@ -36,10 +38,10 @@ def queries(count: int) -> list[str]:
     return made
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer queries")
-    texts = queries(1_000 if parser.parse_args().quick else 10_000)
+def main() -> int:
+    quick = parse_quick(__doc__)
+    texts = queries(20 if quick else 10_000)
+    fast = True
     for name in TRANSFORMS:
         if (
             hasattr(TRANSFORMS.get_class(name), "model") or name == TRANSFORMS.function_adapter
@@ -59,12 +61,14 @@ def main() -> None:
         peer = WORDNET if name.endswith("syn_swap") else CHARACTERS
         applied = sum(result is not None for result in results) / len(texts)
         ratio = speed / peer
+        fast &= ratio >= GOAL
         print(f"{name:20} {speed:>9,.0f}/s, {ratio:6.0f} times {peer:,} (goal {GOAL}); applied to {applied:4.0%}")
     transforms = [TRANSFORMS.build(name) for name in ("char_noise", "random_order_swap", "syn_swap")]
     started = time.process_time()
     made = vary({str(i): Query(text) for i, text in enumerate(texts)}, transforms)
     print(f"vary, with validity  {len(made) / (time.process_time() - started):>9,.0f} variations/s")
+    return judge_limits(fast, quick)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

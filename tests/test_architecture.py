@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,11 @@ import shaketable
 from shaketable.core import registries
 from shaketable.core.registry import Registry
 from shaketable.testing import check_registry
+from tests.cases import check_each
 
 SOURCE = Path(shaketable.__file__).parent
 MODULES = [path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py"]
+BY_NAME = {str(path.relative_to(SOURCE)): path for path in MODULES}
 HEAVY = {
     "numpy",
     "torch",
@@ -151,13 +154,13 @@ def packages_named_by(tree: ast.Module) -> set[str]:
     return {name for name in found if name in HEIGHT}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
-def test_a_package_names_only_lower_layers(path):
-    if str(path.relative_to(SOURCE)) in NAMES_OF_HIGHER_LAYERS:
-        return
-    package = package_of(path)
-    for other in packages_named_by(ast.parse(path.read_text())):
-        assert other == package or HEIGHT[other] < HEIGHT[package], f"{package} must not name {other}"
+def test_a_package_names_only_lower_layers():
+    def check(path: Path) -> None:
+        package = package_of(path)
+        for other in packages_named_by(parse(path)):
+            assert other == package or HEIGHT[other] < HEIGHT[package], f"{package} must not name {other}"
+
+    check_each({name: path for name, path in BY_NAME.items() if name not in NAMES_OF_HIGHER_LAYERS}, check)
 
 
 def test_every_package_has_a_layer():
@@ -184,7 +187,7 @@ def test_no_module_has_an_old_name():
 def test_public_class_names_are_unique():
     homes: dict[str, list[str]] = defaultdict(list)
     for path in MODULES:
-        for node in ast.parse(path.read_text()).body:
+        for node in parse(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes[node.name].append(str(path.relative_to(SOURCE)))
     assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
@@ -195,26 +198,35 @@ MAX_FUNCTION_LINES = 60
 NOT_PARTICIPLES = {"embed", "feed", "need", "seed", "speed"}
 
 
+@cache
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def functions(tree: ast.Module) -> list[ast.FunctionDef]:
     return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
-def test_files_and_functions_stay_short(path):
-    text = path.read_text()
-    assert len(text.splitlines()) <= MAX_FILE_LINES
-    for node in functions(ast.parse(text)):
-        compiled = any("compile" in ast.unparse(decorator) for decorator in node.decorator_list)
-        length = node.end_lineno - node.lineno + 1 - (ast.get_docstring(node, clean=False) or "").count("\n")
-        assert compiled or length <= MAX_FUNCTION_LINES, f"{node.name} has {length} lines without its docstring"
+def test_files_and_functions_stay_short():
+    def check(path: Path) -> None:
+        length = len(path.read_text().splitlines())
+        assert length <= MAX_FILE_LINES, f"it has {length} lines"
+        for node in functions(parse(path)):
+            compiled = any("compile" in ast.unparse(decorator) for decorator in node.decorator_list)
+            length = node.end_lineno - node.lineno + 1 - (ast.get_docstring(node, clean=False) or "").count("\n")
+            assert compiled or length <= MAX_FUNCTION_LINES, f"{node.name} has {length} lines without its docstring"
+
+    check_each(BY_NAME, check)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
-def test_functions_are_not_participles(path):
-    for node in functions(ast.parse(path.read_text())):
-        is_property = any("property" in ast.unparse(decorator) for decorator in node.decorator_list)
-        word = node.name.strip("_")
-        assert is_property or "_" in word or not word.endswith("ed") or word in NOT_PARTICIPLES, node.name
+def test_functions_are_not_participles():
+    def check(path: Path) -> None:
+        for node in functions(parse(path)):
+            is_property = any("property" in ast.unparse(decorator) for decorator in node.decorator_list)
+            word = node.name.strip("_")
+            assert is_property or "_" in word or not word.endswith("ed") or word in NOT_PARTICIPLES, node.name
+
+    check_each(BY_NAME, check)
 
 
 COMMANDS = sorted((SOURCE / "cli").rglob("*.py"))

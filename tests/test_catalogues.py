@@ -36,6 +36,7 @@ from shaketable.datasets.corpus import MemoryCorpus
 from shaketable.experiment import Experiment
 from shaketable.probes.suite import LANGUAGE_PROBES
 from shaketable.training.neural import EncoderLearner, NeuralLearner, WordLearner
+from tests.cases import check_each
 from tests.toys import text
 
 pytestmark = pytest.mark.slow
@@ -105,7 +106,11 @@ def rows() -> Iterator[tuple[Registry, str, dataclasses.Field[Any]]]:
 
 
 ROWS = list(rows())
-NAMES = [f"{catalogue.kind}-{name}-{field.name}" for catalogue, name, field in ROWS]
+
+
+def list_fields(catalogue: Registry) -> dict[str, tuple[str, str]]:
+    """The name of each row and parameter of a catalogue."""
+    return {f"{name}({field.name})": (name, field.name) for registry, name, field in ROWS if registry is catalogue}
 
 
 def written(name: str, field: str, value: str) -> str:
@@ -157,27 +162,33 @@ def test_every_parameter_without_a_default_is_known_here():
                     catalogue.build(f"{name}()")
 
 
-@pytest.mark.parametrize(("catalogue", "name", "field"), ROWS, ids=NAMES)
-def test_a_value_of_another_type_is_refused_in_one_sentence(catalogue, name, field):
-    wanted = hint(catalogue, name, field.name)
-    tried = 0
-    for value in TYPES:
-        if not matches_type(read(value), wanted):
-            refused(catalogue, written(name, field.name, value))
-            tried += 1
-    assert tried >= len(TYPES) // 2
+@pytest.mark.parametrize("catalogue", CATALOGUES, ids=lambda catalogue: catalogue.kind)
+def test_a_value_of_another_type_is_refused_in_one_sentence(catalogue):
+    def check(row: tuple[str, str]) -> None:
+        wanted = hint(catalogue, *row)
+        tried = 0
+        for value in TYPES:
+            if not matches_type(read(value), wanted):
+                refused(catalogue, written(*row, value))
+                tried += 1
+        assert tried >= len(TYPES) // 2
+
+    check_each(list_fields(catalogue), check)
 
 
-@pytest.mark.parametrize(("catalogue", "name", "field"), ROWS, ids=NAMES)
-def test_a_senseless_value_builds_or_is_refused_in_one_sentence(catalogue, name, field):
-    wanted = hint(catalogue, name, field.name)
-    for value in VALUES:
-        if not matches_type(read(value), wanted):
-            continue
-        try:
-            catalogue.build(written(name, field.name, value.replace("10**12", str(10**12))))
-        except ShaketableError as error:
-            one_sentence(error)
+@pytest.mark.parametrize("catalogue", CATALOGUES, ids=lambda catalogue: catalogue.kind)
+def test_a_senseless_value_builds_or_is_refused_in_one_sentence(catalogue):
+    def check(row: tuple[str, str]) -> None:
+        wanted = hint(catalogue, *row)
+        for value in VALUES:
+            if not matches_type(read(value), wanted):
+                continue
+            try:
+                catalogue.build(written(*row, value.replace("10**12", str(10**12))))
+            except ShaketableError as error:
+                one_sentence(error)
+
+    check_each(list_fields(catalogue), check)
 
 
 @pytest.mark.parametrize("catalogue", CATALOGUES, ids=lambda catalogue: catalogue.kind)

@@ -9,7 +9,7 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from tests.cases import check_each
 
 ROOT = Path(__file__).resolve().parent.parent
 BANNED = re.compile(
@@ -67,23 +67,28 @@ def find_banned(*texts: str) -> list[str]:
     return [text[max(0, match.start() - 60) : match.end() + 60] for text in texts for match in BANNED.finditer(text)]
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=name_of)
-def test_words_of_the_package(path):
-    code = path.read_text()
-    tree = ast.parse(code)
-    texts = list_docstrings(tree) if name_of(path) in TEXTS_AS_DATA else list_strings(tree)
-    found = find_banned(path.stem, *texts, *list_comments(code), *list_names(tree))
-    assert not found
+def test_words_of_the_package():
+    def check(path: Path) -> None:
+        code = path.read_text()
+        tree = ast.parse(code)
+        texts = list_docstrings(tree) if name_of(path) in TEXTS_AS_DATA else list_strings(tree)
+        assert find_banned(path.stem, *texts, *list_comments(code), *list_names(tree)) == []
+
+    check_each({name_of(path): path for path in SOURCES}, check)
 
 
-@pytest.mark.parametrize("path", TESTS, ids=name_of)
-def test_words_of_the_tests(path):
-    code = path.read_text()
-    tree = ast.parse(code)
-    assert not find_banned(path.stem, *list_docstrings(tree), *list_comments(code), *list_names(tree))
+def test_words_of_the_tests():
+    def check(path: Path) -> None:
+        code = path.read_text()
+        tree = ast.parse(code)
+        assert find_banned(path.stem, *list_docstrings(tree), *list_comments(code), *list_names(tree)) == []
+
+    check_each({name_of(path): path for path in TESTS}, check)
 
 
-@pytest.mark.parametrize("path", PAGES, ids=name_of)
-def test_words_of_the_pages(path):
-    prose = re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL)  # output quotes texts of the sample
-    assert not find_banned(prose)
+def test_words_of_the_pages():
+    def check(path: Path) -> None:
+        prose = re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL)  # output quotes texts of the sample
+        assert find_banned(prose) == []
+
+    check_each({name_of(path): path for path in PAGES}, check)

@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 from benchmarks.planted import __doc__ as description
@@ -27,18 +28,24 @@ from benchmarks.planted.design import (
 from benchmarks.planted.equal_rankers import measure_equal_rankers
 from benchmarks.planted.intervals import Population, build_population, cover_drops, cover_rates, measure_power
 from benchmarks.planted.tables import Limit
+from benchmarks.quick import judge_limits
 
 AUDITS, SOUND, BUDGET, GATE, COVERAGE, POWER = PARTS = ("audits", "sound", "budget", "gate", "coverage", "power")
 DEFAULT_SHARE = 0.4
 """The share of the flawed audits that fits into an hour on two cores."""
 TRIALS = {GATE: 400, COVERAGE: 2000, POWER: 400}
-QUICK_DIVISOR, QUICK_FLAWS, QUICK_SOUND = 10, 6, 5
+QUICK_DIVISOR, QUICK_AUDITS, QUICK_TASKS = 100, 1, ("effectiveness", "query_typos(draws=1)")
+"""Sizes that show within seconds that the benchmark works."""
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser("benchmarks.planted", description=description.partition("\n")[0])
     parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS), help="the parts to run")
-    parser.add_argument("--quick", action="store_true", help="a few rankers on the sample, and fewer trials")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="one audit and few trials of each part, to see that it works",
+    )
     parser.add_argument("--share", type=float, default=DEFAULT_SHARE, help="the share of the flawed audits")
     parser.add_argument("--workers", type=int, default=2, help="worker processes")
     parser.add_argument("--out", type=Path, default=Path("shaketable-planted"), help="the folder of results")
@@ -50,7 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.page:
         write_page(options)
     print(f"{time.perf_counter() - started:.0f} seconds")
-    return 0 if all(limit.is_met for limit in limits) else 1
+    return judge_limits(all(limit.is_met for limit in limits), options.quick)
 
 
 def write_page(options: argparse.Namespace) -> None:
@@ -69,8 +76,7 @@ def run_flawed(options: argparse.Namespace) -> Iterator[Limit]:
     collections = _select_collections(options)
     show(tables.describe_bases({name: open_collection(name)[1] for name in collections}))
     twins = _run(list_twins(collections), options)
-    points = draw_flawed(collections, 1.0 if options.quick else options.share, QUICK_FLAWS if options.quick else None)
-    rows = _run(points, options)
+    rows = _run(draw_flawed(collections, options.share), options)
     show(tables.describe_flawed(rows))
     show(tables.describe_costs([*twins, *rows]))
     yield from tables.check_flawed(rows)
@@ -78,8 +84,7 @@ def run_flawed(options: argparse.Namespace) -> Iterator[Limit]:
 
 def run_sound(options: argparse.Namespace) -> Iterator[Limit]:
     """Audit the sound rankers."""
-    points = list_sound(_select_collections(options))
-    rows = _run(points[:: len(points) // QUICK_SOUND] if options.quick else points, options)
+    rows = _run(list_sound(_select_collections(options)), options)
     show(tables.describe_sound(rows))
     yield from tables.check_sound(rows)
 
@@ -146,7 +151,10 @@ def _select_collections(options: argparse.Namespace) -> list[str]:
 
 def _run(points: list[Point], options: argparse.Namespace) -> list[AuditRow]:
     options.out.mkdir(parents=True, exist_ok=True)
-    return list(run_points(points, options.out, options.workers, lambda text: print(text, file=sys.stderr, flush=True)))
+    points = points[:QUICK_AUDITS] if options.quick else points
+    tasks = QUICK_TASKS if options.quick else ()
+    notify = partial(print, file=sys.stderr, flush=True)
+    return list(run_points(points, options.out, options.workers, notify, tasks))
 
 
 def _count_trials(part: str, options: argparse.Namespace) -> int:

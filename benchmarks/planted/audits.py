@@ -101,11 +101,11 @@ def run_audit(point: Point, tasks: Sequence[str] = ()) -> tuple[Audit, int]:
     return audit, ranker.pairs
 
 
-def run_point(point: Point, folder: Path) -> AuditRow:
+def run_point(point: Point, folder: Path, tasks: Sequence[str] = ()) -> AuditRow:
     """Return the result of one audit; the audit of a twin is saved, and others are compared with it."""
     open_collection(point.collection)  # the time of an audit does not include this
     started = time.perf_counter()
-    audit, pairs = run_audit(point)
+    audit, pairs = run_audit(point, tasks)
     seconds = time.perf_counter() - started
     twin = folder / TWINS_FOLDER / f"{point.collection}-{point.level}"
     found_worse = None
@@ -131,7 +131,7 @@ def start_worker() -> None:
 
 
 def run_points(
-    points: Sequence[Point], folder: Path, workers: int, notify: Callable[[str], None]
+    points: Sequence[Point], folder: Path, workers: int, notify: Callable[[str], None], tasks: Sequence[str] = ()
 ) -> Iterator[AuditRow]:
     """Yield the result of each audit, from the file of results if it is there."""
     known = read_rows(folder)
@@ -144,7 +144,7 @@ def run_points(
         for start in range(0, len(todo), batch):
             with ProcessPoolExecutor(workers, context, start_worker) as pool:
                 for done in as_completed(
-                    pool.submit(run_point, point, folder) for point in todo[start : start + batch]
+                    pool.submit(run_point, point, folder, tasks) for point in todo[start : start + batch]
                 ):
                     row, count = done.result(), count + 1
                     out.write(row.to_json() + "\n")

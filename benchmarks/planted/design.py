@@ -53,13 +53,13 @@ def list_sound(collections: Sequence[str]) -> list[Point]:
     return [Point(one.name, SOUND_STRENGTH, one.level, where) for where in collections for one in SOUND]
 
 
-def draw_flawed(collections: Sequence[str], share: float = 1.0, max_flaws: int | None = None) -> list[Point]:
+def draw_flawed(collections: Sequence[str], share: float = 1.0) -> list[Point]:
     """Return a seeded share of the flawed audits; each flaw and strength is drawn once before any is drawn twice.
 
     >>> len(draw_flawed(["sample"], share=0.5)) == len(FLAWS) * 2
     True
     """
-    names = sorted(FLAWS, key=lambda name: hash_text("flaw", name))[:max_flaws]
+    names = sorted(FLAWS, key=lambda name: hash_text("flaw", name))
     ranked = []
     for name in names:
         for strength in STRENGTHS:

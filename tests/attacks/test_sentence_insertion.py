@@ -9,7 +9,7 @@ import pytest
 
 from shaketable.attacks.goals import Promote
 from shaketable.attacks.runner import run_attacks
-from shaketable.attacks.sentence_insertion import RIVALS_PER_LIST, SentenceInsertion, collect_rival_sentences
+from shaketable.attacks.sentence_insertion import RIVALS_PER_LIST, SentenceInsertion, Weights, collect_rival_sentences
 from shaketable.core.attack_types import AttackCase, TargetRanking
 from shaketable.core.documents import Doc
 from shaketable.core.errors import BadInput
@@ -31,6 +31,13 @@ def case_with(doc=BOATS, rivals=(RIVAL, OTHER), queries=("floating boats",)):
     docnos = (*(f"r{n}" for n in range(len(rivals))), "d")
     lists = tuple(TargetRanking(f"q{n}", query, docnos, (*rivals, doc)) for n, query in enumerate(queries))
     return AttackCase("d", doc, lists, Promote(), (len(docnos),) * len(queries))
+
+
+def test_a_term_of_no_document_weighs_as_one_of_a_single_document():
+    weights = Weights(3, {"wood": 3, "harbour": 1})
+    known, unknown = weights.vectorize("wood harbour"), weights.vectorize("wood zeppelin")
+    assert list(known.values()) == pytest.approx(list(unknown.values()))
+    assert unknown["zeppelin"] / unknown["wood"] == pytest.approx(log(1 + 3 / 1) / log(1 + 3 / 3))
 
 
 def offered(case, **settings):

@@ -14,6 +14,7 @@ import typer
 
 from shaketable.cli.app import app
 from shaketable.cli.options.groups import REPEATABLE_NOTE, expand_groups
+from tests.cases import check_each
 
 DIFFERENT_HELP = {
     ("audit", "--data"): "only an audit takes several collections, for the task corpus-shift",
@@ -111,10 +112,19 @@ def test_there_are_flags_of_both_types_of_number():
     assert {("audit", "--depth"), ("evaluate", "--alpha")} <= set(NUMBER_FLAGS)
 
 
-@pytest.mark.parametrize(("command", "flag"), NUMBER_FLAGS)
-@pytest.mark.parametrize("text", ["1_5", "\u0661\u0662", " 3", "\uff13"], ids=["underscore", "Arabic", "blank", "wide"])
-def test_numbers_are_plain_ascii_digits(command, flag, text, shaketable):
-    ended = shaketable(command, flag, text)
-    assert ended.code == 2
-    assert "number" in ended.err
-    assert f"'{flag}'" in ended.err
+ODD_NUMBERS = ["1_5", "\u0661\u0662", " 3", "\uff13"]  # an underscore, Arabic digits, a blank, a wide digit
+
+
+def test_numbers_are_plain_ascii_digits(shaketable):
+    """Each flag refuses one odd number, and a flag of either type refuses all of them."""
+
+    def check(case: tuple[str, str, str]) -> None:
+        command, flag, text = case
+        ended = shaketable(command, flag, text)
+        assert ended.code == 2
+        assert "number" in ended.err
+        assert f"'{flag}'" in ended.err
+
+    cases = [(*flag, ODD_NUMBERS[i % len(ODD_NUMBERS)]) for i, flag in enumerate(NUMBER_FLAGS)]
+    cases += [(*flag, text) for flag in (("audit", "--depth"), ("evaluate", "--alpha")) for text in ODD_NUMBERS]
+    check_each({" ".join(map(repr, case)): case for case in cases}, check)

@@ -82,6 +82,8 @@ def test_it_may_be_gzipped(write):
         (changed(1, round=True), r'documents.jsonl:2: "round" should be a whole number, 0 or more, not True'),
         (changed(1, round=-1), r'documents.jsonl:2: "round" should be a whole number, 0 or more, not -1'),
         (changed(3, query_id="q9"), r"documents.jsonl:4: query 'q9' has no text in queries.jsonl"),
+        (changed(3, _id="2 bob"), r"documents.jsonl:4: the id '2 bob' has ' ' in it"),
+        (changed(3, query_id="q 1"), r"documents.jsonl:4: the query id 'q 1' has ' ' in it"),
         (changed(3, _id="1-ann"), r"documents.jsonl:4: the id '1-ann' is taken; line 1 has it too"),
         (
             changed(3, author="ann"),

@@ -27,6 +27,24 @@ from tests.attacks.setups import bundled, cases_on, opened, target_for
 SAMPLE = bundled()
 
 
+def test_a_guarded_server_is_volatile_as_the_server_is():
+    """The engine checks cached scores of a volatile ranker again."""
+
+    @dataclass
+    class Served:
+        volatile: object
+
+    for base, first, expected in [
+        (Served(True), None, True),
+        (Served(False), Served(True), True),
+        (Served(False), Served(False), False),
+        (Served("yes"), None, False),
+    ]:
+        ranker = GuardedRanker("guarded", Guarded("bm25"), base, first, SAMPLE.docs)
+        assert ranker.volatile is expected
+    assert not Guarded("bm25").open(SAMPLE).volatile
+
+
 # The places
 
 

@@ -13,6 +13,12 @@ from shaketable.core.registries import MEASURES
 from shaketable.measures.parsing import parse_change_measure
 from shaketable.measures.rank_distance import LMD, LSD, RBO, RLSD, Kendall, Overlap, TopChange, drop_rate
 
+
+def test_two_empty_lists_are_the_same():
+    assert (Overlap().between([], []), RBO().between([], [])) == (1.0, 1.0)
+    assert (Overlap().between([], ["a"]), RBO().between([], ["a"])) == (0.0, 0.0)
+
+
 Deviation = LSD | RLSD | LMD
 
 rankings = st.lists(st.sampled_from("abcdefghij"), unique=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from benchmarks.regression import FALSE_ALARMS, PAIRS, false_alarms, found
@@ -28,6 +30,12 @@ def test_a_drift_by_hand():
     assert one.low <= 0.125 <= one.high
     assert one.status == "worse"
     assert one.find_worst_queries(2) == ["q12", "q13"]
+
+
+def test_a_p_of_exactly_the_level_is_no_difference():
+    old, new = finding("AP", [0.5] * 20), finding("AP", [0.4] * 20)
+    statuses = [replace(compare_finding(old, new), corrected_p=p).status for p in (0.049, 0.05, 0.051)]
+    assert statuses == ["worse", "no difference", "no difference"]
 
 
 def test_lower_may_be_better():

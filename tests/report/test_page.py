@@ -8,6 +8,7 @@ import hashlib
 import json
 import re
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,10 @@ import pytest
 
 import shaketable as st
 from shaketable.core.extras import format_install_command
-from shaketable.core.results import Figure, Result
+from shaketable.core.results import Example, Figure, Result
 from shaketable.report.charts import MAX_DRAWN_ROWS
 from shaketable.report.glossary import TERMS
-from shaketable.report.page import MAX_PAGE_BYTES, write_page
+from shaketable.report.page import MAX_PAGE_BYTES, _describe_rank_change, write_page
 
 from .samples import HOSTILE, hostile, ordinary, scores
 
@@ -81,6 +82,23 @@ def test_everything_is_there(tmp_path: Path) -> None:
 
 def test_elements_close_in_order(tmp_path: Path) -> None:
     assert Reader(page(tmp_path, ordinary(), hostile())).open == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        (7, 2, "The document d1 rose from rank 7 to rank 2."),
+        (2, 7, "The document d1 fell from rank 2 to rank 7."),
+        (4, 4, "The document d1 stayed at rank 4."),
+        (4, 0, "The document d1 was at rank 4 and is no longer in the list."),
+        (0, 4, "The document d1 was not in the list and is now at rank 4."),
+        (0, 0, ""),
+    ],
+)
+def test_a_sentence_says_how_a_document_moved(old: int, new: int, sentence: str) -> None:
+    example = Example("bm25", "q1", "typo", "a", "b", document="d1", rank_before=old, rank_after=new)
+    assert _describe_rank_change(example) == sentence
+    assert _describe_rank_change(replace(example, document="")) == ""
 
 
 def test_contents_are_listed_when_there_are_more_than_two(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ import ir_measures
 import numpy as np
 import pytest
 
+import shaketable
 from shaketable.api.ranker_names import build_models
 from shaketable.attacks.detectors import compute_alarm_threshold
 from shaketable.core.attack_types import RankQuery
@@ -389,6 +391,9 @@ class TestGoals:
             assert len(robust[qid]) == 104
         (mean,) = ir_measures.calc_aggregate([ir_measures.nDCG @ 10], numbers.qrels, robust).values()
         assert row["robust nDCG@10"] == pytest.approx(mean)
+
+    def test_a_text_is_made_for_one_query_by_default(self):
+        assert DocumentAttack().group == inspect.signature(shaketable.attack).parameters["group"].default == 1
 
     def test_groups_that_cannot_be(self, numbers):
         with pytest.raises(BadInput, match="one text for 7 queries needs at least 7 attacked queries; there are 6"):

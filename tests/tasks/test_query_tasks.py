@@ -53,6 +53,13 @@ def test_a_text_that_matches_nothing_scores_zero_in_the_pipeline(experiment):
 
 
 class TestQueryAttack:
+    def test_columns_are_explained_where_they_are(self, experiment, collection):
+        unjudged = Experiment(replace(collection, qrels={}), {"bm25": RANKERS.build("bm25")}, seed=1)
+        judged_notes, unjudged_notes = (" ".join(QueryTypos(draws=1).run(one).notes) for one in (experiment, unjudged))
+        for column in ("'drop %'", "'sd over draws'", "'effect size'"):
+            assert column in judged_notes
+            assert column not in unjudged_notes
+
     def test_drops_and_shares(self, experiment):
         result = QueryTypos(draws=3).run(experiment)
         summary = result.tables["query attack"]

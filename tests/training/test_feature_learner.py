@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from shaketable.core.documents import Collection, Doc, Query, Slate
 from shaketable.core.errors import BadInput
+from shaketable.core.registries import LEARNERS
 from shaketable.core.results import ScoreTable
 from shaketable.datasets.letor import read_letor, write_letor
 from shaketable.datasets.splits import make_folds
@@ -187,6 +188,33 @@ def test_tuning_tries_all_and_takes_the_best():
     assert tuned.learner == PRank(epochs=best["epochs"], average=best["average"])
     value = NDCG(valid, 10).compute(tuned.learner.fit_rows(train, valid, 0).predictor.predict(valid.features)).mean()
     assert value == pytest.approx(best["valid"])
+
+
+def test_the_grids_of_the_papers():
+    """Paper 000, section 3.3.2, and the papers of the learners and nets."""
+    numbers = (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0)
+    neural = {"lr": [1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3]}
+    expected = {
+        "prank": {"average": [True, False]},
+        "ranksvm": {"svm_rank": [False, True], "C": list(numbers)},
+        "adarank": {"repeats": [1, 5]},
+        "afs": {"gain": [0.0001, 0.001, 0.005]},
+        "gbrt": {"leaves": [10, 20, 50], "learning_rate": [0.01, 0.05, 0.1]},
+        "lambdamart": {
+            "leaves": [2, 4, 6, 8, 10, 12, 14, 16, 18, 20],
+            "learning_rate": [0.001, 0.005, 0.01, 0.05, 0.1],
+        },
+        "knrm": neural,
+        "conv_knrm": neural,
+        "bert": {"lr": [5e-5, 3e-5, 2e-5]},
+    }
+    found = {name: {key: list(values) for key, values in LEARNERS.build(name).grid.items()} for name in expected}
+    assert found == expected
+    bm25, ql, ql_jm = (LEARNERS.build(name).grid for name in ("bm25", "ql", "ql_jm"))
+    assert list(bm25["k1"]) == pytest.approx([k / 10 for k in range(1, 51)])
+    assert list(bm25["b"]) == pytest.approx([b / 10 for b in range(1, 11)])
+    assert list(ql["mu"]) == pytest.approx(range(1, 2000, 10))
+    assert list(ql_jm["lambda_"]) == pytest.approx([x / 10 for x in range(1, 10)])
 
 
 def test_a_paper_s_grid_is_the_default():

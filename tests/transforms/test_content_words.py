@@ -27,6 +27,11 @@ def test_without_the_thesaurus_only_the_spelling_counts():
     assert SharedContent("weather forecast", "wether forecast", use_thesaurus=False).unrelated_words == []
 
 
+def test_a_query_without_content_words_keeps_all_of_them():
+    shared = SharedContent("of the", "boats")
+    assert (shared.kept_share, shared.expressed_share) == (1.0, 1.0)
+
+
 def test_a_doubled_word():
     assert SharedContent("big large house", "large large house").repeated_words == ["large"]
     assert SharedContent("large large house", "large large homes").repeated_words == []

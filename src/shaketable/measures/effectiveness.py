@@ -310,12 +310,14 @@ def _build_trec_evaluator(names: Mapping[Measure, str], qrels: Qrels, settings: 
     judged = {qid: grades for qid, grades in judged.items() if max(grades.values(), default=-1) >= 0}
     evaluator = pytrec_eval.RelevanceEvaluator(judged, set(names.values()), settings.rel, settings.judged_only)
 
-    def values(rows: Mapping[str, Mapping[str, float]], measure: Measure, key: str) -> PerQuery:
-        found = {qid: rows[qid][key] if qid in rows else 0.0 for qid in qrels}
+    missing = dict.fromkeys(names.values(), 0.0)
+
+    def values(rows: Iterable[Mapping[str, float]], measure: Measure, key: str) -> PerQuery:
+        found = [row[key] for row in rows]
         if measure.NAME == "RR" and "cutoff" in measure.params:  # trec_eval has no cutoff for it
             least = 1 / measure.params["cutoff"]
-            return {qid: value if value >= least else 0.0 for qid, value in found.items()}
-        return found
+            found = [value if value >= least else 0.0 for value in found]
+        return dict(zip(qrels, found, strict=True))
 
     def evaluate(run: Run) -> dict[Measure, PerQuery]:
         lists = {qid: scores for qid, scores in run.items() if scores}
@@ -323,7 +325,8 @@ def _build_trec_evaluator(names: Mapping[Measure, str], qrels: Qrels, settings: 
             rows = evaluator.evaluate(lists)
         except TypeError:  # pytrec_eval accepts only dicts of Python numbers
             rows = evaluator.evaluate({qid: {d: float(s) for d, s in scores.items()} for qid, scores in lists.items()})
-        return {measure: values(rows, measure, key) for measure, key in names.items()}
+        in_order = [rows.get(qid, missing) for qid in qrels]
+        return {measure: values(in_order, measure, key) for measure, key in names.items()}
 
     return evaluate
 

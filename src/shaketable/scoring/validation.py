@@ -83,12 +83,27 @@ def collapse_ties(scores: Scores | None, noise: float) -> Any:
     """
     if scores is None or scores.shape[-1] < 2:
         return scores
-    order = np.argsort(-scores, axis=-1, kind="stable")
-    ranked = np.take_along_axis(scores, order, axis=-1)
-    apart = ranked[..., :-1] - ranked[..., 1:] > noise * np.maximum(1.0, np.abs(ranked[..., :-1]))
-    first = np.zeros(scores.shape, dtype=np.intp)  # the index in the order at which each score's group begins
-    first[..., 1:] = np.maximum.accumulate(np.where(apart, np.arange(1, scores.shape[-1]), 0), axis=-1)
-    same = np.empty_like(scores)
+    lists = scores.reshape(-1, scores.shape[-1])
+    tied = ~_mask_differences(-np.sort(-lists, axis=-1), noise).all(axis=-1)
+    if not tied.any():  # most lists have no ties, and a sort is a fraction of the work below
+        return scores
+    same = lists.copy()
+    same[tied] = _collapse_ties_within(lists[tied], noise)
+    return same.reshape(scores.shape)
+
+
+def _mask_differences(ranked: Scores, noise: float) -> Any:
+    """Return where a score of a descending list differs from the next by more than the noise."""
+    return ranked[:, :-1] - ranked[:, 1:] > noise * np.maximum(1.0, np.abs(ranked[:, :-1]))
+
+
+def _collapse_ties_within(lists: Scores, noise: float) -> Scores:
+    order = np.argsort(-lists, axis=-1, kind="stable")
+    ranked = np.take_along_axis(lists, order, axis=-1)
+    first = np.zeros(lists.shape, dtype=np.intp)  # the index in the order at which each score's group begins
+    apart = _mask_differences(ranked, noise)
+    first[:, 1:] = np.maximum.accumulate(np.where(apart, np.arange(1, lists.shape[-1]), 0), axis=-1)
+    same = np.empty_like(lists)
     np.put_along_axis(same, order, np.take_along_axis(ranked, first, axis=-1), axis=-1)
     return same
 
