@@ -2,9 +2,9 @@
 
     python -m tests.faults.stage FOLDER [--every] [--kills N] [--only-kills] [--job NAME]...
 
-One fault of each mode at each distinct site, or with --every at each single call; and N kills of each job at a random
-moment, wherever it is then, also inside SQLite. After the fault the job is done again without one. A line of JSON for
-each job, and one for each fault, tells what came of it.
+One fault of each mode at each distinct site, or with --every at each single call; a kill at each site of each job that
+replaces files; and N kills of each job at a random moment, wherever it is then, also inside SQLite. After the fault the
+job is done again without one. A line of JSON for each job, and one for each fault, tells what came of it.
 """
 
 from __future__ import annotations
@@ -320,12 +320,12 @@ class Prepared:
             numbers.setdefault(site, number)
         return numbers
 
-    def trials(self, numbers: Iterable[int]) -> list[Trial]:
+    def trials(self, numbers: Iterable[int], modes: Sequence[str] = MODES) -> list[Trial]:
         return [
             Trial(self.job, mode, at, self.calls[at - 1], self.root / "before", self.old, self.new,
                   self.root / f"{mode}-{at}")
             for at in numbers
-            for mode in MODES
+            for mode in modes
         ]  # fmt: skip
 
     def timed_kills(self, count: int) -> list[Trial]:
@@ -339,13 +339,16 @@ class Prepared:
 
 
 def chosen(jobs: Sequence[Prepared], every: bool) -> Iterator[Trial]:
-    """A fault of each mode at every call; or at each site once, and once more in jobs that replace something."""
+    """A fault of each mode at every call; or at each site once, and a kill at each site of jobs that replace files."""
     seen: set[Site] = set()
     for one in jobs:
         if every:
             yield from one.trials(range(1, len(one.calls) + 1))
         else:
-            yield from one.trials(n for site, n in one.first().items() if one.job.group or site not in seen)
+            first = one.first()
+            yield from one.trials(n for site, n in first.items() if site not in seen)
+            if one.job.group:  # a kill is what may leave a mixture of old and new files
+                yield from one.trials((n for site, n in first.items() if site in seen), ("kill",))
         seen |= set(one.calls)
 
 

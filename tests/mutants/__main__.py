@@ -34,7 +34,7 @@ COPIED = "Makefile README.md CHANGELOG.md CONTRIBUTING.md constraints.txt pyproj
 COPIED_FOLDERS = ".ci .github benchmarks docs evidence src tests".split()
 ACCEPTED = Path(__file__).with_name("accepted.toml")
 LEAST_KILLED = 0.9
-GRACE_SECONDS = 60.0
+GRACE_SECONDS = 120.0
 """A mutant has this much time and three times what its tests took. Longer counts as noticed: a loop has no end."""
 KILLED, TIMED_OUT, SURVIVED, UNCOVERED, ACCEPTED_SURVIVOR = "killed", "timed out", "survived", "not covered", "accepted"
 _TIMES = count(1_000_000_000)
@@ -60,6 +60,7 @@ def main() -> int:
         "--match", default="", help="a regular expression: all mutants whose path or key it finds, instead of a sample"
     )
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="mutants at the same time")
+    parser.add_argument("--seconds", type=float, default=45.0, help="the time of the tests of one mutant, at most")
     parser.add_argument("--calls", type=Path, help="a folder with the coverage map of an earlier run, or for this one")
     options = parser.parse_args()
     started = time.monotonic()
@@ -75,7 +76,7 @@ def main() -> int:
             calls.mkdir(exist_ok=True)
             record_calls(folder / "tree0", calls, options.workers)
             print(f"coverage map: {time.monotonic() - started:.0f} s", flush=True)
-        tests = TestMap(read_calls(calls), folder / "tree0")
+        tests = TestMap(read_calls(calls), folder / "tree0", options.seconds)
         if options.match:
             every = (
                 mutant

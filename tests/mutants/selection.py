@@ -8,7 +8,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from random import Random
 
@@ -16,8 +16,6 @@ from tests.mutants.operators import Mutant, find_mutants
 
 SOURCE = Path("src")
 LEAST_PER_PACKAGE = 3
-TEST_SECONDS = 45.0
-"""The recorded time of the tests that one mutant is run against, at most."""
 
 
 def name_module(path: Path) -> str:
@@ -29,10 +27,11 @@ def name_module(path: Path) -> str:
     return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
 
 
+@cache
 def list_mutants(tree: Path) -> dict[str, dict[str, list[Mutant]]]:
     """Return all mutants: package -> file -> mutants."""
     packages: dict[str, dict[str, list[Mutant]]] = defaultdict(dict)
-    for path in sorted((tree / SOURCE).rglob("*.py")):
+    for path in sorted((tree / SOURCE).glob("*/**/*.py")):
         inside = path.relative_to(tree / SOURCE)
         if found := find_mutants(path.read_text(encoding="utf-8"), str(SOURCE / inside), name_module(inside)):
             packages[inside.parts[1]][str(inside)] = found
@@ -62,7 +61,7 @@ def divide(count: int, sizes: Mapping[str, int]) -> dict[str, int]:
     """Return how many mutants to draw from each package.
 
     >>> divide(20, {"core": 100, "cli": 300})
-    {'core': 6, 'cli': 14}
+    {'core': 7, 'cli': 13}
     """
     least = min(LEAST_PER_PACKAGE, count // len(sizes))
     rest, whole = count - least * len(sizes), sum(sizes.values())
@@ -88,7 +87,8 @@ class RecordedTest:
 
 def read_calls(folder: Path) -> list[RecordedTest]:
     """Read what the plugin `tests.mutants.calls` wrote; tests that did not pass are left out."""
-    rows = [json.loads(line) for path in sorted(folder.glob("*.jsonl")) for line in path.open(encoding="utf-8")]
+    lines = [line for path in sorted(folder.glob("*.jsonl")) for line in path.read_text(encoding="utf-8").splitlines()]
+    rows = map(json.loads, lines)
     return [RecordedTest(row["test"], row["seconds"], frozenset(row["calls"])) for row in rows if row["passed"]]
 
 
@@ -100,6 +100,8 @@ class TestMap:
 
     tests: list[RecordedTest]
     tree: Path
+    max_seconds: float = 45.0
+    """The recorded time of the tests that one mutant is run against, at most."""
 
     @cached_property
     def by_function(self) -> dict[str, list[RecordedTest]]:
@@ -134,7 +136,7 @@ class TestMap:
             covering = self._list_module_tests([module]) or self._list_module_tests(self.importers[module])
             if mutant.place == module:
                 covering += self._list_module_tests(self.importers[module])
-        return _take_within(covering, module.rpartition(".")[2])
+        return _take_within(covering, module.rpartition(".")[2], self.max_seconds)
 
     def _list_module_tests(self, modules: Iterable[str]) -> list[RecordedTest]:
         prefixes = tuple(f"{module}." for module in modules)
@@ -142,7 +144,7 @@ class TestMap:
         return list({test.name: test for test in found}.values())
 
 
-def _take_within(covering: list[RecordedTest], stem: str) -> tuple[list[str], float]:
+def _take_within(covering: list[RecordedTest], stem: str, max_seconds: float) -> tuple[list[str], float]:
     """Take tests from all files in turn, quick ones first, until the time is used up."""
     by_file: dict[str, list[RecordedTest]] = defaultdict(list)
     for test in sorted({test.name: test for test in covering}.values(), key=lambda test: (test.seconds, test.name)):
@@ -155,7 +157,7 @@ def _take_within(covering: list[RecordedTest], stem: str) -> tuple[list[str], fl
         ]
     chosen, seconds = [], 0.0
     for *_, cost, name in sorted(ranked):
-        if chosen and seconds + cost > TEST_SECONDS:
+        if chosen and seconds + cost > max_seconds:
             continue
         chosen.append(name)
         seconds += cost

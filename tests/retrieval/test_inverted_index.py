@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import subprocess
@@ -24,7 +23,7 @@ from shaketable.files.staging import staging_folder
 from shaketable.nlp.analyzer import Analyzer
 from shaketable.rankers.feedback import RM3
 from shaketable.rankers.lexical import BM25, QL
-from shaketable.retrieval import kernels
+from shaketable.retrieval import inverted_index, kernels
 from shaketable.retrieval.inverted_index import (
     InvertedIndex,
     QueryBags,
@@ -45,6 +44,11 @@ class Docs(dict[str, Doc]):
     def __init__(self, texts: dict[str, str], name: str = "docs"):
         super().__init__({docno: Doc(text) for docno, text in texts.items()})
         self.fingerprint = name
+
+
+def forget() -> None:
+    """Forget the open indexes, as a new process does; a collection of garbage takes seconds in a large process."""
+    inverted_index._open_indexes.clear()
 
 
 def counts(index: InvertedIndex) -> dict[str, dict[str, int]]:
@@ -153,15 +157,15 @@ def test_the_second_writer_keeps_the_index_of_the_first(tmp_path: Path) -> None:
 def test_a_damaged_index_is_built_again_and_this_is_said(home: Path, harm: Callable[[Path], object]) -> None:
     docs = Docs({"a": "red boat", "b": "boat"}, str(home))
     folder = home / "indexes" / open_index(docs, PLAIN).fingerprint
-    gc.collect()  # what is in use is not opened again
+    forget()  # what is in use is not opened again
     assert open_index(docs, PLAIN).remark == ""
-    gc.collect()
+    forget()
     harm(folder)
     again = open_index(docs, PLAIN)
     assert counts(again) == {"a": {"red": 1, "boat": 1}, "b": {"boat": 1}}
     assert again.remark.startswith(f"the index was built again, because the cached one is damaged ({folder}")
     del again
-    gc.collect()
+    forget()
     third = open_index(docs, PLAIN)
     assert (third.remark, counts(third)) == ("", {"a": {"red": 1, "boat": 1}, "b": {"boat": 1}})
 
@@ -169,7 +173,7 @@ def test_a_damaged_index_is_built_again_and_this_is_said(home: Path, harm: Calla
 def test_a_damaged_index_that_cannot_be_removed_is_done_without(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     docs = Docs({"a": "red boat", "b": "boat"}, str(home))
     folder = home / "indexes" / open_index(docs, PLAIN).fingerprint
-    gc.collect()
+    forget()
     flip(folder / "postings.counts.bin")
     monkeypatch.setattr(arrays, "discard_array_folder", lambda folder: None)
     again = open_index(docs, PLAIN)
@@ -189,9 +193,9 @@ def test_rankers_tell_of_a_damaged_index(home: Path) -> None:
     (folder,) = (home / "indexes").iterdir()
     for model in (BM25(), QL(), RM3()):
         flip(folder / "cf.bin")
-        gc.collect()
+        forget()
         assert "built again" in model.open(collection).notice
-    gc.collect()
+    forget()
     assert BM25().open(collection).search(["boat"], 2) == before
 
 
