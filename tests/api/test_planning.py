@@ -15,7 +15,7 @@ from shaketable.api.planning.budget import parse_budget
 from shaketable.api.planning.costs import estimate_costs, list_tests
 from shaketable.api.planning.effort import FULL, LOW, MEDIUM, select_tasks
 from shaketable.api.planning.pace import _build_key, list_costly_rankers, measure_pace
-from shaketable.api.planning.plan import _choose_tests, make_plan
+from shaketable.api.planning.plan import AuditPlan, _choose_tests, make_plan
 from shaketable.api.planning.run import convert_budget, round_down
 from shaketable.api.ranker_names import build_models
 from shaketable.core.documents import Doc, Scores, Slate
@@ -232,6 +232,16 @@ class TestPlan:
         counts = [taken.count(facet) for facet in {facet for facet, _ in chosen}]
         assert 0 < sum(counts) < len(chosen)
         assert max(counts) - min(counts) <= max(counts) - 1 or min(counts) == 0
+
+    def test_the_plan_says_what_it_buys_and_what_does_not_fit(self):
+        plan = AuditPlan(4_000, LOW, 20, 100, 24, {}, {(TYPOS, "a"): 24, (WORDING, "b"): 0})
+        text = plan.describe()
+        assert "The plan for 4,000 pairs, effort low" in text
+        assert "Lists for 100 queries; 1 tests on 24 queries each" in text
+        assert "known to ±20 points or better, with all 100 queries to ±10." in text
+        assert text.endswith(" 1 of 2 tests do not fit and make their facets inconclusive.")
+        assert "do not fit" not in replace(plan, sizes={(TYPOS, "a"): 24}).describe()
+        assert replace(plan, effort=FULL).describe() == "The budget of 4,000 pairs covers the whole audit."
 
     def test_settings_of_the_user_are_kept(self):
         task = TASKS.build("query_typos(draws=3)")
