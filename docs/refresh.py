@@ -17,11 +17,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 PICTURE = ROOT / "docs" / "images" / "report.png"
-PICTURE_WIDTH_PX = 1100
-PICTURE_SCALE = 0.9
+PICTURE_WIDTH_PX = 1280
+PICTURE_SCALE = 0.8
 PICTURE_MARGIN_PX = 12
 LAST_IN_PICTURE = ".scorecard"
-"""The part of the page that ends the picture: the cards of the worst findings."""
+"""The part of the page that ends the picture."""
 OUTPUT_COLUMNS = "80"
 MAX_OUTPUT_LINES = 20
 EXAMPLE = re.compile(

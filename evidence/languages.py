@@ -75,7 +75,7 @@ def list_tables(frames: Mapping[str, pd.DataFrame], rankers: Sequence[str]) -> I
 def describe_verdicts(audits: Mapping[str, Audit], rankers: Sequence[str]) -> list[list[Any]]:
     rows = []
     for language, done in audits.items():
-        cells = {one.ranker: one.facet_cells.get(LANGUAGES_FACET) for one in done.verdict().ranker_verdicts}
+        cells = {one.ranker: one.facet_cells.get(LANGUAGES_FACET) for one in done.verdict.ranker_verdicts}
         shown = [cells[name] for name in rankers]
         said = [
             f"{cell.status} ({find_test(cell.finding.name).partition(' in ')[0]})" if cell else "-" for cell in shown

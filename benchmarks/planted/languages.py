@@ -190,7 +190,7 @@ def audit_ranker(ranker: LanguageRanker, languages: Sequence[str] = LANGUAGES) -
     started = time.perf_counter()
     task = f"languages(languages={tuple(languages)!r})"
     done = shaketable.audit("sample", {"planted": ranker}, task, runs=False, budget=None)
-    (verdict,) = [one for one in done.verdict().ranker_verdicts if one.ranker == "planted"]
+    (verdict,) = [one for one in done.verdict.ranker_verdicts if one.ranker == "planted"]
     cell = verdict.facet_cells[LANGUAGES_FACET]
     test = find_test(cell.finding.name)
     named = ranker.flaw is not None and cell.status in (FAIL, WARN) and ranker.flaw.is_named(test)

@@ -71,7 +71,7 @@ class Reading:
 
 def read_verdict(audit: Any) -> Reading:
     """Return the facts of an audit's verdict about the ranker under test."""
-    verdict = audit.verdict()
+    verdict = audit.verdict
     (about,) = (one for one in verdict.ranker_verdicts if one.ranker == RANKER)
     cells = {facet: (cell.status, cell.finding.name, cell.value) for facet, cell in about.facet_cells.items()}
     rules = {result.rule: result.status for result in verdict.gate_results if result.ranker == RANKER}

@@ -21,6 +21,7 @@ _MODULES = {
     "audit": "shaketable.api.audit",
     "Audit": "shaketable.api.audit",
     "read_audit": "shaketable.api.audit",
+    "board": "shaketable.api.board",
     "compare": "shaketable.api.compare",
     "demo": "shaketable.api.demo",
     "evaluate": "shaketable.api.evaluate",
@@ -115,6 +116,7 @@ if TYPE_CHECKING:  # `as` marks the names as exported for type checkers
     from shaketable.api.audit import Audit as Audit
     from shaketable.api.audit import audit as audit
     from shaketable.api.audit import read_audit as read_audit
+    from shaketable.api.board import board as board
     from shaketable.api.compare import compare as compare
     from shaketable.api.demo import demo as demo
     from shaketable.api.evaluate import evaluate as evaluate

@@ -32,7 +32,7 @@ def shaketable_audit(request: pytest.FixtureRequest) -> Callable[..., Audit]:
         audit, results = audit_by_rules(ranker, data, rules, tasks, **options)
         broken = describe_broken_rules(results)
         kept = sum(result.status != "fail" for result in results)
-        said = f"{kept} of {len(results)} rules hold; {audit.verdict().headline}"
+        said = f"{kept} of {len(results)} rules hold; {audit.verdict.headline}"
         request.node.user_properties.append((VERDICT_PROPERTY, said))
         if broken:
             raise AssertionError(broken)

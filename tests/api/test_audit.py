@@ -257,15 +257,15 @@ class TestFolder:
         (out / "notes.txt").write_text("mine")
         (out / "runs" / "theirs.run").write_text("theirs")
         done.save(out)
-        assert (out / "agreement-agreement.csv").exists()
+        assert (out / "tables/agreement/agreement.csv").exists()
         st.audit(folder, ["bm25"], ["variance"]).save(out)
-        assert not (out / "agreement-agreement.csv").exists()
+        assert not (out / "tables/agreement/agreement.csv").exists()
         assert not (out / "runs" / "ql.run").exists()
         assert (out / "runs" / "bm25.run").exists()
         assert (out / "notes.txt").read_text() == "mine"
         assert (out / "runs" / "theirs.run").read_text() == "theirs"
 
-    @pytest.mark.parametrize("name", ["report.html", "variance-variance.csv", "runs/bm25.run", MANIFEST_FILE])
+    @pytest.mark.parametrize("name", ["report.html", "tables/variance/variance.csv", "runs/bm25.run", MANIFEST_FILE])
     def test_a_file_of_another_program_is_not_replaced(self, done, tmp_path, name):
         out = tmp_path / "out"
         (out / name).parent.mkdir(parents=True)
@@ -385,12 +385,12 @@ class TestFolder:
     def test_an_edited_table_is_not_replaced(self, done, tmp_path):
         out = tmp_path / "out"
         done.save(out)
-        (out / "agreement-agreement.csv").write_text("edited in a spreadsheet")
-        with pytest.raises(BadInput, match=r"agreement-agreement\.csv that no audit wrote, or that was changed since"):
+        (out / "tables/agreement/agreement.csv").write_text("edited in a spreadsheet")
+        with pytest.raises(BadInput, match=r"agreement/agreement\.csv that no audit wrote, or that was changed since"):
             check_writable(out)
         with pytest.raises(BadInput, match="move it or name another folder"):
             done.save(out)
-        assert (out / "agreement-agreement.csv").read_text() == "edited in a spreadsheet"
+        assert (out / "tables/agreement/agreement.csv").read_text() == "edited in a spreadsheet"
 
     def test_an_audit_can_be_read_wherever_its_replacement_stops(self, folder, tmp_path, monkeypatch):
         import os

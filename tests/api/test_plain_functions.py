@@ -36,7 +36,7 @@ def test_a_plain_function_is_as_good_as_its_pointwise_twin():
     assert least < pairs <= 1.2 * least, "on few queries; benchmarks/plain_function.py measures a default audit"
     assert done.remarks["mine"] == "it scores each text alone (checked on 3 lists), so its scores are cached by text"
     assert "mine" not in expected.remarks
-    assert any("it scores each text alone" in note for note in done.verdict().cautions)
+    assert any("it scores each text alone" in note for note in done.verdict.cautions)
 
 
 def test_an_unchanged_function_is_asked_for_uncached_lists_only():

@@ -282,12 +282,12 @@ class TestAudit:
     def test_what_is_left_out_cannot_pass(self):
         audit = run(Counting(), 1_200)
         left_out = audit.provenance["plan"]["left out"]
-        (verdict,) = (one for one in audit.verdict().ranker_verdicts if one.ranker == "counting")
+        (verdict,) = (one for one in audit.verdict.ranker_verdicts if one.ranker == "counting")
         assert left_out
         for facet in left_out:
             if facet in verdict.facet_cells:
                 assert verdict.facet_cells[facet].status != "pass"
-        assert audit.verdict().outcome != "passed"
+        assert audit.verdict.outcome != "passed"
 
     def test_a_test_that_is_decided_asks_no_more_and_others_go_on(self):
         audit = run(Counting(), 9_000)
@@ -303,7 +303,7 @@ class TestAudit:
         few, many = run(Counting(), 3_000), run(Counting(), 3_600)
         assert few.provenance["plan"]["effort"] == many.provenance["plan"]["effort"]
         comparison = st.compare(few, many)
-        deltas = [one for one in comparison.deltas if one.old.facet == DOCUMENT_FORM]
+        deltas = [one for one in comparison.findings if one.old.facet == DOCUMENT_FORM]
         assert deltas
         assert all(one.before == one.after for one in deltas)
 

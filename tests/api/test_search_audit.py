@@ -72,7 +72,7 @@ def test_an_engine_that_changes_its_mind_is_named(log):
         audit = st.audit(log, {"mine": spec(engine)}, "consistency")
     (found,) = (one for one in audit.findings if one.name == CHANGED_ANSWERS)
     assert found.value > 20
-    (cell,) = (cell for one in audit.verdict().ranker_verdicts for cell in one.facet_cells.values())
+    (cell,) = (cell for one in audit.verdict.ranker_verdicts for cell in one.facet_cells.values())
     assert (cell.facet, cell.status) == ("repeatability", "fail")
 
 

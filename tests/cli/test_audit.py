@@ -41,7 +41,7 @@ def test_on_a_folder(shaketable, folder, tmp_path):
     )
     assert (out / "report.html").read_text().startswith("<!DOCTYPE html>")
     assert (out / "runs" / "bm25.run").read_text().startswith("q1 Q0 d1 1 ")
-    assert (out / "variance-per-query.csv").exists()
+    assert (out / "tables/variance/per-query.csv").exists()
     assert "The report is " in ended.err
     assert len(ended.out.splitlines()) + 1 <= 25
     assert "effectiveness" in ended.out
@@ -178,7 +178,7 @@ def test_a_run_file_is_a_ranker(shaketable, folder, tmp_path):
     (tmp_path / "mine.run").write_text("q1 Q0 d1 1 2 m\nq2 Q0 d2 1 2 m\nq3 Q0 d5 1 2 m\n")
     ended = shaketable("audit", "--data", folder, "--ranker", "run:mine.run", "--ranker", "bm25", "--out", "out")
     assert ended.code == 0, ended.err
-    per_query = (tmp_path / "out" / "variance-per-query.csv").read_text()
+    per_query = (tmp_path / "out" / "tables/variance/per-query.csv").read_text()
     assert "q3,0.0" in per_query
 
 

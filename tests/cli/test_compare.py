@@ -175,8 +175,8 @@ def test_the_ranker_may_be_another(shaketable, audits):
 
 def test_fewer_findings_are_tested_more_sharply(audits):
     every, few = (st.compare(audits / "base", audits / "careless", findings=names) for names in ((), ["overlap(1*)"]))
-    assert {drift.new.name for drift in few.deltas} == {"overlap(1-char)"}
-    assert few.deltas[0].corrected_p <= next(d.corrected_p for d in every.deltas if d.new.name == "overlap(1-char)")
+    assert {drift.new.name for drift in few.findings} == {"overlap(1-char)"}
+    assert few.findings[0].corrected_p <= next(d.corrected_p for d in every.findings if d.new.name == "overlap(1-char)")
 
 
 def test_a_query_that_it_newly_fails_on_is_worse(audits):

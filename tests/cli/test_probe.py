@@ -18,11 +18,10 @@ def written(path, rows):
 
 
 def test_the_paper_s_tables_for_a_ranker(shaketable, tmp_path):
-    done = shaketable(
-        "probe", "--ranker", "bm25", "--probe", "tf-given-length", "--probe", "shuffle-*", "--max-queries", "10"
-    )
+    probes = ("--probe", "tf-given-length", "--probe", "shuffle-*")
+    done = shaketable("probe", "--ranker", "bm25", *probes, "--max-queries", "10", "--tables")
     assert done.code == 0
-    for said in ("measure and match", "text manipulation", "TF | Length", "Shuffle words", "+1.00"):
+    for said in ("measure and match", "text manipulation", "TF | Length", "Shuffle words", "1.0000"):
         assert said in done.out
     results = json.loads((tmp_path / "shaketable-probe" / "results.json").read_text())
     (task,) = results["tasks"] if "tasks" in results else results["results"]
@@ -90,7 +89,7 @@ def test_documents_without_sentences_and_collections_without_grades(shaketable, 
     (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
     words = ("probe", "--data", folder, "--ranker", "bm25", "--probe", "relevance-given-length")
     assert "all judged documents have the same grade" in shaketable(*words).complaint()
-    done = shaketable(*words, "--probe", "fluency")
+    done = shaketable(*words, "--probe", "fluency", "--tables")
     assert done.code == 0
     assert "1 test was skipped" in done.out
 

@@ -47,7 +47,7 @@ def test_queries_and_documents_are_enough_for_a_verdict_on_stability(shaketable,
 def test_rank_and_probe_take_the_files(shaketable, files, tmp_path):
     assert shaketable("rank", *files, "--ranker", "bm25", "--write-run", "a.run").code == 0
     assert len({line.split()[0] for line in (tmp_path / "a.run").read_text().splitlines()}) == 8
-    done = shaketable("probe", *files, "--ranker", "bm25", "--probe", "shuffle-words", "--depth", "20")
+    done = shaketable("probe", *files, "--ranker", "bm25", "--probe", "shuffle-words", "--depth", "20", "--tables")
     assert done.code == 0, done.err
     assert "Shuffle words" in done.out
     assert "needs queries" in shaketable("audit", *files[2:], "--ranker", "bm25").complaint()

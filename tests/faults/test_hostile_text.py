@@ -113,7 +113,7 @@ def test_an_audit(seen, hostile, tmp_path):
     assert "said" in shown
     assert "halves" in shown
     assert not [line for line in shown.splitlines() if line.startswith("pass: bm25.nDCG@10 = 1.0000 (>= 0.4)")]
-    tables = list((tmp_path / "out").glob("*.csv"))
+    tables = list((tmp_path / "out").rglob("*.csv"))
     assert sum(harmless_cells(path, ",") for path in tables) > 500
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert not OBEYED.search(page)
@@ -211,7 +211,7 @@ def test_an_evaluation(seen, hostile, tmp_path):
     words = ("--qrels", hostile / "qrels" / "test.tsv", *runs, "--csv", "csv", "--html", "page.html", "--json", "-")
     shown, code = seen("evaluate", *words)
     assert code == 0, shown
-    assert sum(harmless_cells(path, ",") for path in (tmp_path / "csv").glob("*.csv")) > 100
+    assert sum(harmless_cells(path, ",") for path in (tmp_path / "csv").rglob("*.csv")) > 100
     shown, code = seen("evaluate", *words[:-2])
     assert code == 0, shown
     assert not OBEYED.search((tmp_path / "page.html").read_text(encoding="utf-8"))

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,17 +15,16 @@ from shaketable.api.audit import Audit
 from shaketable.core.results import Example, Finding
 from shaketable.report.files import write_tables
 from shaketable.report.gates import GateResult
-from shaketable.report.page import MAX_PAGE_BYTES, write_page
+from shaketable.report.page import MAX_PAGE_BYTES, render_page, write_page
 from shaketable.report.verdict import FIRST_STAGE, UNDER_TEST, FacetCell, RankerVerdict, Verdict, WorstFinding
 
+from .browsing import CHROMIUM, DESKTOP, FLAGS, LOW_CONTRAST, PHONE, opened, visit_sections
 from .samples import HOSTILE, hostile, ordinary
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = playwright.expect
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")]
 
-FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage")
 MORE_HOSTILE = (
     "</script><script>window.hacked = 1</script>",
     "</template><img src=x onerror='window.hacked = 1'>",
@@ -36,6 +33,7 @@ MORE_HOSTILE = (
     "${window.hacked = 1} {{constructor.constructor('window.hacked = 1')()}}",
     "| a | `b` * _c_ <d> [e](f) \\",
 )
+MAX_SECTION_PX = 6_000
 RANKERS = {
     "bm25": "bm25",
     "ql": "ql",
@@ -69,13 +67,14 @@ def audit(tmp_path_factory: pytest.TempPathFactory) -> Audit:
     """Eight rankers, every task that applies to them, quick settings."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SHAKETABLE_HOME", str(tmp_path_factory.mktemp("home")))
-        return st.audit("sample", RANKERS, TASKS, max_queries=20, runs=False)
+        return st.audit("sample", RANKERS, TASKS, max_queries=20)
 
 
 @pytest.fixture(scope="module")
 def full(audit: Audit, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "report.html"
-    write_page(path, audit.title, audit.facts, audit.results, audit.provenance, answer_of(audit))
+    parts = (audit.title, audit.facts, audit.results, audit.provenance, answer_of(audit), audit.first_documents)
+    path.write_text(render_page(*parts), encoding="utf-8")
     return path
 
 
@@ -122,36 +121,22 @@ def hostile_answer() -> Verdict:
     return Verdict(next(bad), "failed", (mark.facet,), (standing,), (blow,), gate_results, (next(bad),), HOSTILE)
 
 
-@contextmanager
-def opened(browser: Any, path: Path, **context: Any) -> Iterator[Any]:
-    """The page in a new window; every request is blocked and, like every error, fails the test."""
-    window = browser.new_context(accept_downloads=True, **context)
-    asked: list[str] = []
-    wrong: list[str] = []
-    window.route(re.compile(r"^(?!file:|blob:|data:)"), lambda route: (asked.append(route.request.url), route.abort()))
-    page = window.new_page()
-    page.on("request", lambda request: asked.append(request.url) if request.url != path.as_uri() else None)
-    page.on("console", lambda message: wrong.append(message.text))
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
-    page.goto(path.as_uri())
-    try:
-        yield page
-        assert not wrong
-        assert not [url for url in asked if not url.startswith("blob:") and "#" not in url]
-    finally:
-        window.close()
-
-
 def texts(page: Any, selector: str) -> list[str]:
     return [text.strip() for text in page.locator(selector).all_text_contents()]
 
 
-def table(page: Any, name: str) -> Any:
-    """The table that is kept in a file of this name, its fold open."""
-    found = page.locator(f'table[data-csv="{name}"]')
-    found.evaluate("table => table.closest('details')?.setAttribute('open', '')")
+def shown(page: Any, selector: str) -> Any:
+    """The first element that fits, in its section, which is shown, and its fold, which is open."""
+    found = page.locator(selector).first
+    found.evaluate("node => { location.hash = node.closest('main > section').id; }")
+    page.wait_for_function("node => !node.closest('main > section').hidden", arg=found.element_handle())
+    found.evaluate("node => { const fold = node.closest('details'); if (fold) fold.open = true; }")
     return found
+
+
+def table(page: Any, name: str) -> Any:
+    """The table that is kept in a file of this name."""
+    return shown(page, f'table[data-csv="tables/{name}"]')
 
 
 def column(found: Any, heading: str) -> list[str]:
@@ -162,7 +147,7 @@ def column(found: Any, heading: str) -> list[str]:
 def test_a_full_audit_of_eight_rankers_is_small_and_opens_quickly(browser: Any, full: Path) -> None:
     assert full.stat().st_size < MAX_PAGE_BYTES
     with opened(browser, full) as page:
-        assert page.locator("section[id^=s]").count() == len(TASKS)
+        assert page.locator("article[id^=s]").count() == len(TASKS)
         assert page.locator("figure svg").count() > 20
         took = page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
         assert took < 5_000  # well under a second on a machine that has nothing else to do
@@ -182,22 +167,28 @@ def test_the_papers_figures_and_tables_are_there_by_name(browser: Any, full: Pat
         assert set(texts(page, ".source")) == wanted
 
 
-def test_the_first_screen_is_the_answer(browser: Any, full: Path) -> None:
+def test_the_first_screen_is_the_answer(browser: Any, full: Path, audit: Audit) -> None:
     with opened(browser, full, viewport={"width": 1200, "height": 900}) as page:
-        assert page.locator(".band.failed .outcome").inner_text() == "Failed 3 gates: 1 fail, 1 warn, 1 pass."
-        assert texts(page, ".band > .gates b") == ["fail", "warn"]
+        assert page.locator(".band.failed .outcome").inner_text() == "Failed"
+        assert page.locator(".rules summary").inner_text() == "3 gates: 1 fail, 1 warn, 1 pass"
+        assert texts(page, ".band > .gates b") == ["warn"], "the scorecard shows the default gate"
         assert page.locator(".headline").inner_text() == "ql fails."
         marks = page.locator(".scorecard .cell b")
         assert marks.all_text_contents() == ["fail", "pass", "warn", *["pass"] * 4, "inconclusive"]
         assert page.locator(".scorecard tbody tr").first.bounding_box()["y"] < 900
         assert page.locator(".case del").count() == page.locator(".case ins").count() == 1
-        assert re.search(r"The document \S+ (fell|stayed|stood)", page.locator(".case .moved").inner_text())
+        assert re.search(r"The document \S+ (fell|stayed|stood)", page.locator(".case .moved").text_content())
+        assert "Not tested: risk." in texts(page, ".untested li")
+        version, day = audit.provenance["versions"]["shaketable"], audit.facts["date"]
+        assert page.locator(".imprint").inner_text() == f"sample · 20 queries · {day} · Shaketable {version}"
+        shown_lists = page.locator(".case .list ol")
+        assert [one.locator("li").count() for one in shown_lists.all()] == [10, 10]
 
 
 def test_tables_are_sorted_by_any_heading(browser: Any, full: Path, audit: Audit) -> None:
     frame = audit["query-typos"].tables["per query"]
     with opened(browser, full) as page:
-        found = table(page, "query-typos-per-query.csv")
+        found = table(page, "query-typos/per-query.csv")
         head = found.get_by_role("button", name="change", exact=True)
         head.click()
         found.locator("th[aria-sort=ascending]").wait_for()
@@ -217,7 +208,7 @@ def test_tables_are_filtered_by_words(browser: Any, full: Path, audit: Audit) ->
         if all(any(w in t for t in row) for w in ("loose", "word"))
     ]
     with opened(browser, full) as page:
-        found = table(page, "query-typos-per-query.csv")
+        found = table(page, "query-typos/per-query.csv")
         box = found.locator("xpath=../preceding-sibling::div[1]").get_by_role("searchbox")
         box.fill("loose word")
         expect(found.locator("tbody tr")).to_have_count(len(wanted))
@@ -251,7 +242,7 @@ def test_a_mark_leads_to_its_queries_and_a_query_to_its_texts(browser: Any, full
 def test_cells_of_heat_maps_and_rows_of_tables_lead_to_their_queries(browser: Any, full: Path, audit: Audit) -> None:
     frame = audit["query-typos"].tables["per query"]
     with opened(browser, full) as page:
-        cell = page.locator('figure[data-detail] path[data-at=\'["ql", "word"]\']').first
+        cell = shown(page, 'figure[data-detail] path[data-at=\'["ql", "word"]\']')
         cell.click()
         drill = page.locator("#drill[open]")
         drill.locator(".found tbody tr").first.wait_for()
@@ -262,7 +253,7 @@ def test_cells_of_heat_maps_and_rows_of_tables_lead_to_their_queries(browser: An
         changes = [float(text) for text in column(drill.locator(".found table"), "change")]
         assert changes == sorted(changes)
         page.keyboard.press("Escape")
-        found = table(page, "query-typos-query-attack.csv")
+        found = table(page, "query-typos/query-attack.csv")
         found.locator("tbody tr").first.get_by_role("button").click()
         drill.locator(".found tbody tr").first.wait_for()
         assert drill.locator("h2").inner_text() == "1-char, bm25"
@@ -280,9 +271,11 @@ def test_a_download_is_the_file_that_an_audit_writes(
 ) -> None:
     write_tables(tmp_path, audit.results, written)
     with opened(browser, full) as page:
-        for name in ("query-typos-per-query", "effectiveness-effectiveness", "probes-details"):
+        for name in ("query-typos/per-query", "effectiveness/effectiveness", "probes/details"):
             file, text = saved(page, table(page, f"{name}.csv"), form)
-            assert text == (tmp_path / file).read_text(encoding="utf-8")
+            written_to = tmp_path / f"{name}{Path(file).suffix}"
+            assert file == f"{name.replace('/', '-')}{Path(file).suffix}"
+            assert text == written_to.read_text(encoding="utf-8")
 
 
 def test_a_csv_has_every_row_and_no_formula(browser: Any, tmp_path: Path) -> None:
@@ -292,9 +285,9 @@ def test_a_csv_has_every_row_and_no_formula(browser: Any, tmp_path: Path) -> Non
     write_page(tmp_path / "page.html", "An audit", {}, [result], {})
     write_tables(tmp_path, [result])
     with opened(browser, tmp_path / "page.html") as page:
-        found = page.locator("table[data-table='0']")
-        file, text = saved(page, found, "CSV")
-        theirs = (tmp_path / file).read_text(encoding="utf-8")
+        found = shown(page, "table[data-table='0']")
+        _, text = saved(page, found, "CSV")
+        theirs = next(tmp_path.rglob("t.csv")).read_text(encoding="utf-8")
         import csv
 
         ours, written = (list(csv.reader(some.splitlines(keepends=True))) for some in (text, theirs))
@@ -316,21 +309,24 @@ def test_hostile_texts_stay_inert(browser: Any, tmp_path: Path) -> None:
     facts = dict(zip(HOSTILE, HOSTILE[::-1], strict=True))
     write_page(path, HOSTILE[4], facts, [result], {"queries": queries, HOSTILE[0]: HOSTILE}, hostile_answer())
     with opened(browser, path) as page:
+        shown(page, "article[id=s1]")
         for fold in page.locator("details").all():
             fold.evaluate("fold => fold.open = true")
-        for head in page.locator("th button").all()[:20]:
+        for head in page.locator("article th button").all()[:20]:
             head.click()
-        for box in page.locator("input[type=search]").all():
+        for box in page.locator("article input[type=search]").all():
             box.fill("<script>")
             box.fill("")
         for mark in page.locator("figure path:has(title)").all()[:5]:
             mark.dispatch_event("pointerover")
-        page.locator(".scorecard .cell a").first.click()
+        lead = page.locator("article td button.open").first
+        lead.click()
+        page.locator("#drill[open] .found tbody tr").first.wait_for()
+        page.keyboard.press("Escape")
+        shown(page, ".scorecard .cell a").click()
         page.locator("#drill[open] .found tbody tr").first.wait_for()
         assert MORE_HOSTILE[0] in texts(page, "#drill td")
-        page.keyboard.press("Escape")
-        page.locator("td button.open").first.click()
-        page.locator("#drill[open] .found tbody tr").first.wait_for()
+        page.locator("#drill[open] td button").first.click()
         assert page.evaluate("window.hacked") is None
         assert page.evaluate("document.scripts.length") == 1
         assert page.evaluate("document.querySelectorAll('iframe, img, object, embed, form, link').length") == 0
@@ -353,11 +349,11 @@ def test_the_policy_lets_no_other_script_run(browser: Any, tmp_path: Path) -> No
 
 def test_hints_are_shown_at_once(browser: Any, full: Path) -> None:
     with opened(browser, full) as page:
-        bar = page.locator("#s1 figure path:has(title)").first
+        bar = shown(page, "#s1 figure path:has(title)")
         said = bar.locator("title").text_content()
         bar.hover()
         assert page.locator(".tip").inner_text() == said.replace("; ", "\n")
-        page.locator(".notes .term").first.hover()
+        shown(page, ".notes .term").hover()
         assert len(page.locator(".tip").inner_text()) > 40
 
 
@@ -368,35 +364,55 @@ def test_terms_lead_to_the_glossary(browser: Any, full: Path) -> None:
         assert page.evaluate("ids => ids.every(id => document.getElementById(id))", links)
 
 
+@pytest.mark.parametrize("device", [DESKTOP, PHONE], ids=["desktop", "phone"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_both_themes_are_read(browser: Any, full: Path, scheme: str) -> None:
-    with opened(browser, full, color_scheme=scheme) as page:
+def test_every_section_can_be_read_on_any_screen(browser: Any, full: Path, scheme: str, device: dict[str, Any]) -> None:
+    with opened(browser, full, color_scheme=scheme, **device) as page:
         ink, paper = page.evaluate(
             "['color', 'backgroundColor'].map(name => getComputedStyle(document.body)[name].match(/\\d+/g).map(Number))"
         )
         assert (sum(ink) > sum(paper)) == (scheme == "dark")
-        for word in ("pass", "warn", "fail", "inconclusive"):
-            fore, back = page.evaluate(
-                "word => ['color', 'backgroundColor'].map(name => "
-                "getComputedStyle(document.querySelector(`.cell.${word}`))[name].match(/\\d+/g).map(Number))",
-                word,
-            )
-            from shaketable.report.colours import contrast_ratio
-
-            assert contrast_ratio(*(f"#{r:02x}{g:02x}{b:02x}" for r, g, b in (fore[:3], back[:3]))) > 4.5, word
+        for address in visit_sections(page):
+            heights = page.evaluate("document.querySelector('main').offsetHeight")
+            assert heights <= MAX_SECTION_PX or device is PHONE, address
+            page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
+            assert page.evaluate(LOW_CONTRAST) == [], address
+            assert page.evaluate("document.documentElement.scrollWidth") <= device["viewport"]["width"], address
+            page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = false)")
 
 
-def test_a_phone_scrolls_down_and_not_sideways(browser: Any, full: Path) -> None:
-    with opened(browser, full, viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True) as page:
-        page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390
-        marks = page.locator(".scorecard .cell a")
-        assert all(box["x"] >= 0 and box["x"] + box["width"] <= 390 for box in (m.bounding_box() for m in marks.all()))
+def test_any_section_is_one_click_away(browser: Any, full: Path) -> None:
+    with opened(browser, full, **DESKTOP) as page:
+        assert set(page.locator("main > section[id]").evaluate_all("all => all.map(one => '#' + one.id)")) == set(
+            page.locator(".contents a").evaluate_all("all => all.map(one => one.hash)")
+        )
+        assert page.locator("main > section:not([hidden])").count() == 1
+        page.get_by_role("link", name="glossary").click()
+        assert page.locator("#glossary").is_visible()
+        assert not page.locator("#overview").is_visible()
+        page.go_back()
+        assert page.locator("#overview").is_visible()
+
+
+def test_a_query_has_the_lists_of_two_rankers_side_by_side(browser: Any, full: Path, audit: Audit) -> None:
+    qid, text = next(iter(audit.queries.items()))
+    with opened(browser, full) as page:
+        page.get_by_role("link", name="queries").click()
+        page.get_by_role("button", name=qid, exact=True).click()
+        drill = page.locator("#drill[open]")
+        drill.locator(".list ol").first.wait_for()
+        assert drill.locator(".status").inner_text() == text
+        assert texts(page, "#drill .list h4") == ["bm25", "ql"]
+        for side, ranker in enumerate(("bm25", "ql")):
+            wanted = list(audit.first_documents.docnos[ranker][qid])
+            assert texts(page, f"#drill .list:nth-child({side + 1}) .docno") == wanted
+        drill.get_by_label("Ranker of the right list").select_option("wide")
+        assert texts(page, "#drill .list:nth-child(2) .docno") == list(audit.first_documents.docnos["wide"][qid])
 
 
 def test_stars_stay_in_sight_when_a_wide_table_is_cut_off(browser: Any, full: Path) -> None:
     with opened(browser, full, viewport={"width": 700, "height": 844}) as page:
-        found = table(page, "risk-against-bm25.csv")
+        found = table(page, "risk/against-bm25.csv")
         star, box = found.locator("tbody td.star").first.bounding_box(), found.locator("xpath=..").bounding_box()
         assert found.evaluate("table => table.offsetWidth") > box["width"]
         assert star["x"] + star["width"] <= box["x"] + box["width"] + 1
@@ -408,7 +424,7 @@ def test_a_printed_page_has_folded_tables_or_names_their_files(browser: Any, ful
         assert not page.locator(".tools").first.is_visible()
         assert not page.locator("nav").is_visible()
         assert page.locator(".band summary").is_visible()
-        fold = page.locator("details.fold").first
+        fold = page.locator("article details.fold").first
         assert fold.locator(".unprinted").is_visible()
         assert not fold.locator("table").is_visible()
         assert page.pdf(path=tmp_path / "page.pdf")
@@ -419,6 +435,7 @@ def test_all_can_be_read_without_the_script(browser: Any, full: Path) -> None:
     with opened(browser, full, java_script_enabled=False) as page:
         assert page.locator(".scorecard .cell a").first.get_attribute("href").startswith("#s")
         assert page.locator("#s1 tbody tr").count() > 10
+        assert page.locator("#s1").is_visible()
         assert page.locator(".tools").count() == 0
         assert page.locator("#glossary dt").count() > 30
 

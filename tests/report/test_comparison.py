@@ -11,6 +11,7 @@ from shaketable.core.results import Finding
 from shaketable.measures.facets import EFFECTIVENESS
 from shaketable.measures.regression import compare_findings
 from shaketable.report.comparison import AuditComparison
+from shaketable.report.finding_table import FindingTable
 
 BEFORE = np.random.default_rng(7).uniform(0.2, 0.9, 60)
 
@@ -22,7 +23,7 @@ def finding(name: str, values: np.ndarray, facet: str = "") -> Finding:
 
 def compare(change: np.ndarray, *others: tuple[Finding, Finding], margin: float = 5.0) -> AuditComparison:
     pair = finding("nDCG@10", BEFORE, EFFECTIVENESS), finding("nDCG@10", BEFORE + change, EFFECTIVENESS)
-    return AuditComparison("a", "b", {"mine": "mine"}, tuple(compare_findings([pair, *others])), margin=margin)
+    return AuditComparison("a", "b", {"mine": "mine"}, FindingTable(compare_findings([pair, *others])), margin=margin)
 
 
 def draw_noise(scale: float, seed: int = 1) -> np.ndarray:
@@ -41,7 +42,7 @@ def test_a_small_interval_below_the_margin_is_not_worse():
 def test_a_wide_interval_is_inconclusive_and_says_what_is_not_excluded():
     found = compare(draw_noise(0.4))
     assert found.outcome == "inconclusive"
-    largest = found.compute_largest_loss(found.deltas[0])
+    largest = found.compute_largest_loss(found.findings[0])
     assert largest > 10
     assert f"a loss of nDCG@10 of up to {largest:.0f} % is not excluded" in found.summary
     assert found.headline == f"inconclusive: a loss of up to {largest:.0f} % is not excluded"
@@ -57,12 +58,12 @@ def test_the_interval_of_a_change_is_corrected_like_its_p():
     many = [(finding(f"m{i}", BEFORE), finding(f"m{i}", BEFORE + draw_noise(0.2, i))) for i in range(30)]
     change = noise - 0.06
     lone, beside = compare(change), compare(change, *many)
-    assert lone.to_frame().iloc[0]["p (Holm)"] < 0.05
+    assert lone.to_frame().iloc[0]["p"] < 0.05
     (row,) = [row for row in beside.to_frame().to_dict("records") if row["finding"] == "nDCG@10"]
-    assert row["became"] == "no difference"
-    assert beside.deltas[0].low > 0, "a loss by the plain interval"
+    assert row["status"] == "no difference"
+    assert beside.findings[0].low > 0, "a loss by the plain interval"
     assert row["low"] < 0 < row["high"]
-    assert beside.deltas[0].low == pytest.approx(lone.deltas[0].low), "the margin is judged by the plain interval"
+    assert beside.findings[0].low == pytest.approx(lone.findings[0].low), "the margin is judged by the plain interval"
 
 
 def test_no_number_is_a_negative_zero():

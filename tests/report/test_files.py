@@ -63,7 +63,8 @@ def test_round_trip(tmp_path: Path) -> None:
 def test_hostile_texts_come_back_as_they_were(tmp_path: Path) -> None:
     write_results(tmp_path, [hostile()], {})
     same(hostile(), read_results(tmp_path, allow_edited=True)[0][0])
-    assert all(path.parent == tmp_path for path in tmp_path.rglob("*"))
+    depths = {len(path.relative_to(tmp_path).parts) for path in tmp_path.rglob("*") if path.is_file()}
+    assert depths == {1, 2, 3}, "results.json, tables/index.csv and tables/<task>/<table>.csv"
 
 
 @pytest.mark.parametrize("results", [[], [ordinary()], [ordinary(), hostile()]], ids=len)
@@ -101,17 +102,28 @@ def test_plain_is_always_strict_json(value: object) -> None:
 def test_csv_has_every_row_and_full_precision(tmp_path: Path) -> None:
     result = ordinary()
     write_results(tmp_path, [result], {})
-    with (tmp_path / "variance-scores-per-query.csv").open(newline="", encoding="utf-8") as file:
+    with (tmp_path / "tables/variance/scores-per-query.csv").open(newline="", encoding="utf-8") as file:
         head, *rows = csv.reader(file)
     frame = result.tables["scores per query"]
     assert head == list(frame.columns)
     assert [(*names, float(score)) for *names, score in rows] == list(frame.itertuples(index=False, name=None))
 
 
+def test_an_index_lists_the_tables(tmp_path: Path) -> None:
+    write_results(tmp_path, [ordinary(), ordinary()], {})
+    with (tmp_path / "tables/index.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["file"] for row in rows} == {
+        str(path.relative_to(tmp_path / "tables")) for path in (tmp_path / "tables").glob("*/*.csv")
+    }
+    assert [row["file"] for row in rows if row["table"] == "means"] == ["variance/means.csv", "variance-2/means.csv"]
+    assert rows[0]["rows"] == "3"
+
+
 def test_csv_starts_no_formula(tmp_path: Path) -> None:
     cells = ["=1+1", "+cmd", "-2 degrees", "@x", "-12.5 %", "-", "plain"]
     write_results(tmp_path, [Result("t", "?", {"a": pd.DataFrame({"=evil": cells})})], {})
-    with (tmp_path / "t-a.csv").open(newline="", encoding="utf-8") as file:
+    with (tmp_path / "tables/t/a.csv").open(newline="", encoding="utf-8") as file:
         rows = [row[0] for row in csv.reader(file)]
     assert rows == ["'=evil", "'=1+1", "'+cmd", "'-2 degrees", "'@x", "-12.5 %", "-", "plain"]
 
@@ -123,11 +135,11 @@ def test_csv_names_are_safe_and_differ() -> None:
         Result("typo(rate=0.3)", "?", {"per/query": frame, "": frame, "日本": frame}),
     ]
     assert list(make_csv_names(results).values()) == [
-        "etc-passwd.csv",
-        "etc-PASSWD-2.csv",
-        "typo-rate-0.3-per-query.csv",
-        "typo-rate-0.3.csv",
-        "typo-rate-0.3-2.csv",
+        "etc/passwd.csv",
+        "etc/PASSWD-2.csv",
+        "typo-rate-0.3/per-query.csv",
+        "typo-rate-0.3/unnamed.csv",
+        "typo-rate-0.3/unnamed-2.csv",
     ]
 
 

@@ -76,7 +76,6 @@ def test_everything_is_there(tmp_path: Path) -> None:
         *("versions.numpy", "2.0", "1.0e-07", "-12.5 %", "–"),
     ):
         assert expected in reader.texts, expected
-    assert "nav" not in reader.elements
     assert "no plots" not in text
 
 
@@ -101,11 +100,11 @@ def test_a_sentence_says_how_a_document_moved(old: int, new: int, sentence: str)
     assert _describe_rank_change(replace(example, document="")) == ""
 
 
-def test_contents_are_listed_when_there_are_more_than_two(tmp_path: Path) -> None:
+def test_every_section_is_in_the_contents(tmp_path: Path) -> None:
     reader = Reader(page(tmp_path, *(ordinary(f"task {i}") for i in range(3))))
     links = [value for name, value in reader.attributes if name == "href"]
-    assert links == ["#s1", "#s2", "#s3"]
-    assert {"s1", "s2", "s3"} <= {value for name, value in reader.attributes if name == "id"}
+    assert links == [f"#{name}" for name in ("overview", "overview", "task-s1", "task-s2", "task-s3", "glossary")]
+    assert {link[1:] for link in links} <= {value for name, value in reader.attributes if name == "id"}
 
 
 def test_ids_are_unique(tmp_path: Path) -> None:
@@ -125,7 +124,8 @@ def test_hostile_texts_are_shown_and_do_nothing(tmp_path: Path) -> None:
     assert reader.elements.count("script") == 1
     assert not [name for name, _ in reader.attributes if name.startswith("on") or name in ("src", "style", "action")]
     links = {value for name, value in reader.attributes if name == "href"}
-    assert links <= {"#s1", "#s2", "#s3", *(f"#{term.anchor}" for term in TERMS)}
+    sections = {"#overview", "#task-s1", "#task-s2", "#task-s3", "#glossary", "#provenance"}
+    assert links <= {*sections, *(f"#{term.anchor}" for term in TERMS)}
     assert HOSTILE[0] in reader.texts
     assert any("{{ 7 * 7 }}" in shown for shown in reader.texts)
     assert not {"\x00", "\x1b", "\u202e"} & set(text)
@@ -157,13 +157,14 @@ def test_without_the_extra_the_tables_stay_and_the_remedy_is_named(
 def test_long_tables_are_cut_and_the_csv_is_named(tmp_path: Path) -> None:
     reader = Reader(page(tmp_path, ordinary(topics=100)))
     assert "The first 10 of 300 rows; all of them are in " in reader.texts
-    assert "variance-scores-per-query.csv" in reader.texts
+    assert "tables/variance/scores-per-query.csv" in reader.texts
 
 
 def test_long_tables_are_folded(tmp_path: Path) -> None:
     frame = pd.DataFrame({"a": range(51)})
-    tables = {"short": frame.iloc[:50], "long": frame, "scores per query": frame.iloc[:2]}
-    assert Reader(page(tmp_path, Result("t", "?", tables))).elements.count("details") == 2
+    tables = {"short": frame.iloc[:15], "long": frame, "scores per query": frame.iloc[:2]}
+    shown = Result("t", "?", tables, brief=("short", "long", "scores per query"))
+    assert Reader(page(tmp_path, shown)).elements.count("details") == 2
 
 
 def test_the_page_stays_small(tmp_path: Path) -> None:

@@ -205,8 +205,9 @@ def test_latex_compiles(tmp_path: Path) -> None:
     result = evaluate_hostile()
     result = replace(result, tables={**result.tables, "changes": pd.DataFrame({"change %": [-1.5], "G² > 1": ["–"]})})
     write_tables(tmp_path, [result, replace(result, system_table=TABLE)], "latex")
-    files = sorted(path.name for path in tmp_path.glob("*.tex"))
-    assert {"effectiveness-systems.tex", "effectiveness-systems-2.tex", "effectiveness-changes.tex"} <= set(files)
+    files = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.tex"))
+    named = {"effectiveness/systems.tex", "effectiveness-2/systems.tex", "effectiveness/changes.tex"}
+    assert named <= set(files)
     body = "\n\n".join(rf"\input{{{name}}}" for name in files if "per-query" not in name and "pairs" not in name)
     refs = r"Tables~\ref{tab:systems} and~\ref{tab:systems-2}."
     head = "\\documentclass{article}\n\\usepackage{booktabs}\n\\begin{document}\n"

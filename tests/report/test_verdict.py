@@ -411,7 +411,7 @@ def real() -> Verdict:
     """A real audit in which only ql is a ranker of its own."""
     rankers = {"bm25": "bm25", "ql": "ql", "noop": Noop(), "near": NearCopy(), "constant": Constant()}
     tasks = ["first-stage", "effectiveness", "variance", "query-typos(draws=1)"]
-    return st.audit("sample", rankers | {"random": Random()}, tasks, runs=False).verdict()
+    return st.audit("sample", rankers | {"random": Random()}, tasks, runs=False).verdict
 
 
 def failed(found: Verdict, rule: str) -> set[str]:
@@ -436,14 +436,14 @@ def test_the_number_of_variance_is_always_the_difference_from_the_first_stage(re
     assert cells.pop("bm25") is None
     assert {cell.finding.name for cell in cells.values()} == {UNSERVED_INCREASE}
     assert "in the first ten, 20.0 % in all" in cells["ql"].measure
-    alone = st.audit("sample", {"bm25": "bm25", "ql": "ql"}, ["variance"], runs=False).verdict()
+    alone = st.audit("sample", {"bm25": "bm25", "ql": "ql"}, ["variance"], runs=False).verdict
     assert VARIANCE not in alone.facets
 
 
 def test_without_judgements_effectiveness_is_not_tested():
     collection = replace(st.load("sample", split="test"), qrels={})
     done = st.audit(collection, {"ql": "ql", "noop": Noop()}, ["first-stage", "query-typos(draws=1)"], runs=False)
-    found = done.verdict()
+    found = done.verdict
     assert failed(found, HAS_OWN_ORDER) == {"noop"}
     assert {one.status for one in found.gate_results if one.rule == NOT_BELOW_FIRST_STAGE} == {"not tested"}
     assert EFFECTIVENESS not in found.facets

@@ -67,7 +67,7 @@ def test_every_finding_of_a_test_is_in_the_table_and_most_are_in_the_verdict(ger
     tests = {find_test(one.name) for one in german.findings if one.facet == LANGUAGES_FACET}
     assert {"strip_accents in de", "split_compound in de", "minimal_pairs in de", "own_language in de"} <= tests
     assert not any("other_language" in test or "direction" in test for test in tests)
-    cells = {one.ranker: one.facet_cells[LANGUAGES_FACET] for one in german.verdict().ranker_verdicts}
+    cells = {one.ranker: one.facet_cells[LANGUAGES_FACET] for one in german.verdict.ranker_verdicts}
     assert " in de" in cells["bm25"].text
 
 
@@ -81,7 +81,7 @@ def test_it_gives_the_same_numbers_twice_and_in_another_order(german):
 def test_an_audit_of_english_queries_does_not_test_languages():
     assert "languages" not in list_default_tasks()
     audit = st.audit("sample", "bm25", "effectiveness", max_queries=20, runs=False)
-    verdict = audit.verdict()
+    verdict = audit.verdict
     assert LANGUAGES_FACET not in verdict.facets
     assert any("Not tested" in text and LANGUAGES_FACET in text for text in verdict.untested)
     rules = {one.rule: one for one in verdict.gate_results}

@@ -111,6 +111,6 @@ def test_it_runs_by_default_for_encoders_only():
 
 def test_the_verdict_has_the_facet():
     done = audit(make_collection(), {"mine": PrefixedModel()}, ("prompt-wording", "effectiveness"), budget=None)
-    (card,) = [one for one in done.verdict().ranker_verdicts if one.ranker == "mine"]
+    (card,) = [one for one in done.verdict.ranker_verdicts if one.ranker == "mine"]
     assert card.facet_cells[PROMPT_WORDING].status == "fail"
     assert "missing prefix" in str([cell.text for cell in card.facet_cells.values()])

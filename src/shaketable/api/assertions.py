@@ -24,7 +24,7 @@ def audit_by_rules(
     """Audit a ranker, and return the audit and the results of the rules; without rules, those of the default gate."""
     gates = parse_gates(as_list(rules))
     done = audit(data, ranker, tasks, runs=False, gated=not gates, **options)
-    return done, done.evaluate_gates(*gates) if gates else list(done.verdict().gate_results)
+    return done, done.evaluate_gates(*gates) if gates else list(done.verdict.gate_results)
 
 
 def describe_broken_rules(results: Sequence[GateResult]) -> str:

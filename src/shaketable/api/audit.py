@@ -6,11 +6,14 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from shaketable.api.corpora import add_corpora
+from shaketable.api.first_documents import collect_first_documents
 from shaketable.api.hits import list_first_hits, use_hits
 from shaketable.api.languages import add_languages
 from shaketable.api.options import (
@@ -27,7 +30,7 @@ from shaketable.api.ranker_names import Rankers, as_list, build_models
 from shaketable.api.restarts import restart_if_refuted
 from shaketable.api.settings import SETTINGS_FILE, collect_settings, write_settings
 from shaketable.api.workers import check_remote_loadable
-from shaketable.core.documents import Collection, Run
+from shaketable.core.documents import Run
 from shaketable.core.errors import BadInput, UnknownName
 from shaketable.core.extras import format_install_command, has_extra
 from shaketable.core.home import home_folder
@@ -43,7 +46,7 @@ from shaketable.executors.base import Executor, SerialExecutor
 from shaketable.experiment import Experiment
 from shaketable.experiment.provenance import describe_documents
 from shaketable.files.atomic import atomic_write
-from shaketable.report.audit_folder import replace_file, replace_files
+from shaketable.report.audit_folder import read_date, replace_file, replace_files
 from shaketable.report.files import (
     audit_to_dict,
     make_file_names,
@@ -53,7 +56,10 @@ from shaketable.report.files import (
     render_system_tables,
     write_results,
 )
+from shaketable.report.finding_table import FindingTable
+from shaketable.report.first_documents import FirstDocuments
 from shaketable.report.gates import Gate, GateInput, GateResult, evaluate_gates, has_passed
+from shaketable.report.notebook import render_audit, show_page
 from shaketable.report.page import render_page
 from shaketable.report.rules import parse_gates
 from shaketable.report.verdict import DEFAULT_GATE_RULES, Verdict, build_verdict
@@ -65,8 +71,8 @@ from shaketable.tasks.runner import UNJUDGED_NOTE, list_default_tasks
 if TYPE_CHECKING:
     import pandas as pd
 
-SECONDS_FACT = "seconds"
-"""The only fact that differs between two runs of one audit."""
+SECONDS_FACT, DATE_FACT = "seconds", "date"
+"""The facts that differ between two runs of one audit; results.json has neither, and manifest.json has the date."""
 
 SMALL_RANKER_SPEC = "knrm(teacher='dense', sentences=400, steps=200)"
 """A small ranker distilled from `dense` on the train queries and on sentences of the passages."""
@@ -103,6 +109,8 @@ class Audit:
         The flags that repeat the audit; empty if a ranker exists in memory only.
     gate_results
         The results of the user's gates; the verdict has those of the default gate.
+    first_documents
+        The first documents of each ranker for each query, with the beginning of their texts.
     """
 
     title: str
@@ -115,6 +123,7 @@ class Audit:
     queries: Mapping[str, str] = field(default_factory=dict, repr=False)
     settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
     gate_results: tuple[GateResult, ...] = ()
+    first_documents: FirstDocuments = field(default_factory=FirstDocuments, repr=False)
 
     def __getitem__(self, task: str) -> Result:
         known = {result.task: result for result in self.results}
@@ -122,13 +131,28 @@ class Audit:
             raise UnknownName("result", task, known)
         return known[name]
 
-    def table(self, name: str) -> tuple[str, pd.DataFrame]:
-        """Return the full name and the data of a table.
+    def table(self, name: str) -> pd.DataFrame:
+        """Return a table.
 
         Parameters
         ----------
         name
             The name of the table, such as "per query", or with its task: "risk: per query".
+
+        Raises
+        ------
+        UnknownName
+            If no result has such a table; the message names similar tables.
+        """
+        return self.find_table(name)[1]
+
+    def find_table(self, name: str) -> tuple[str, pd.DataFrame]:
+        """Return the full name and the data of a table.
+
+        Parameters
+        ----------
+        name
+            The name of the table, as for `table`.
         """
         full = {f"{result.task}: {title}": frame for result in self.results for title, frame in result.tables.items()}
         found = [(title, frame) for title, frame in full.items() if name in (title, title.partition(": ")[2])]
@@ -139,14 +163,18 @@ class Audit:
         return found[0]
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> FindingTable[Finding]:
         """The numbers of all tasks."""
-        return tuple(finding for result in self.results for finding in result.findings)
+        return FindingTable(finding for result in self.results for finding in result.findings)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a frame with a row for each finding: value, interval, p, number of queries, facet and task."""
+        return self.findings.to_frame()
 
     @cached_property
     def gate_input(self) -> GateInput:
         """The findings and verdicts that gates refer to."""
-        return GateInput.from_results(self.results, self.verdict().ranker_verdicts, self.provenance)
+        return GateInput.from_results(self.results, self.verdict.ranker_verdicts, self.provenance)
 
     def evaluate_gates(self, *rules: str | Path | Gate) -> list[GateResult]:
         """Return the results of gates.
@@ -169,8 +197,12 @@ class Audit:
         """
         return has_passed(self.evaluate_gates(*rules))
 
+    @cached_property
     def verdict(self) -> Verdict:
-        """Return the verdict: a status for each ranker and facet, the worst findings, and the results of gates."""
+        """The verdict: a status for each ranker and facet, the worst findings, and the results of gates.
+
+        `print(audit.verdict)` prints it as a terminal shows it.
+        """
         return build_verdict(self.results, self.provenance, self.gate_results)
 
     def to_dict(self) -> dict[str, Any]:
@@ -182,10 +214,10 @@ class Audit:
         return render_json(self.results, self.provenance, self.gate_results, self._build_context())
 
     def _build_context(self) -> dict[str, Any]:
-        """Return the data that a page and a comparison need besides the results, without the running time."""
-        facts = {name: fact for name, fact in self.facts.items() if name != SECONDS_FACT}
+        """Return the data that a page and a comparison need besides the results, without running time and date."""
+        facts = {name: fact for name, fact in self.facts.items() if name not in (SECONDS_FACT, DATE_FACT)}
         about = {"title": self.title, "facts": facts, "skipped": self.skipped, "remarks": self.remarks}
-        return {"about": about, "queries": self.queries}
+        return {"about": about, "queries": self.queries, "first_documents": self.first_documents.to_dict()}
 
     def to_latex(self) -> str:
         """Return the systems by measures, with significance, for LaTeX's booktabs; "" without such a table."""
@@ -198,10 +230,17 @@ class Audit:
     def to_html(self) -> str:
         """Return the report as an HTML page without external files."""
         facts = {**self.facts, **self.remarks}
-        return render_page(self.title, facts, self.results, self.provenance, self.verdict())
+        return render_page(self.title, facts, self.results, self.provenance, self.verdict, self.first_documents)
+
+    def show(self) -> Path:
+        """Open the report in the browser and return the path of its file, which is in a temporary folder."""
+        return show_page(self.to_html())
+
+    def _repr_html_(self) -> str:
+        return render_audit(self.title, self.verdict)
 
     def save(self, folder: str | Path) -> None:
-        """Write report.html, results.json, a CSV file for each table, and the runs.
+        """Write report.html, results.json, a CSV file for each table (tables/<task>/), and the runs.
 
         Parameters
         ----------
@@ -218,7 +257,7 @@ class Audit:
             with atomic_write(staging / "report.html") as out:
                 out.write(self.to_html())
 
-        replace_files(Path(folder), fill)
+        replace_files(Path(folder), fill, self.facts.get(DATE_FACT, ""))
 
 
 def audit(
@@ -267,7 +306,7 @@ def audit(
     Returns
     -------
     Audit
-        The tables, findings and figures of all tasks. `audit.verdict()` summarises them, and `audit.save(folder)`
+        The tables, findings and figures of all tasks. `audit.verdict` summarises them, and `audit.save(folder)`
         writes the report.
 
     Raises
@@ -309,11 +348,11 @@ def audit(
     requested, experiment, results, skipped = experiment, done.experiment, done.results, done.skipped
     typed = options.get("query_types") or any(query.type for query in experiment.queries.values())
     types = {"query types": format_type_counts(experiment.queries)} if typed else {}
-    seconds = {SECONDS_FACT: f"{time.perf_counter() - started:.1f}"}
+    when = {DATE_FACT: date.today().isoformat(), SECONDS_FACT: f"{time.perf_counter() - started:.1f}"}
     return Audit(
         f"Robustness of {f'{len(experiment.models)} ' if experiment.models else ''}rankers on "
         f"{experiment.collection.name}",
-        experiment.summarize() | types | seconds,
+        experiment.summarize() | types | when,
         results,
         _collect_provenance(experiment, requested, chosen, skipped) | done.collect_provenance(),
         lists,
@@ -321,6 +360,7 @@ def audit(
         experiment.collect_remarks() | ({} if experiment.qrels else {"without judgements": UNJUDGED_NOTE}),
         dict(experiment.texts),
         settings,
+        first_documents=collect_first_documents(experiment, lists),
     )
 
 
@@ -357,18 +397,28 @@ def read_audit(path: str | Path, *, allow_edited: bool = False) -> Audit:
     Examples
     --------
     >>> import shaketable as st
-    >>> st.read_audit("shaketable-audit").verdict()  # doctest: +SKIP
+    >>> print(st.read_audit("shaketable-audit").verdict)  # doctest: +SKIP
     """
     document = read_results_json(Path(path), allow_edited=allow_edited)
     try:
         about = document["about"]
         facts, skipped, remarks = ({**about[part]} for part in ("facts", "skipped", "remarks"))
+        facts |= {DATE_FACT: written} if (written := read_date(Path(path))) else {}
         ruled = tuple(GateResult(**gate) for gate in document["gate_results"] if gate["rule"] not in DEFAULT_GATE_RULES)
         results, queries = tuple(document["results"]), {**document["queries"]}
         return Audit(
-            about["title"], facts, results, document["provenance"], {}, skipped, remarks, queries, gate_results=ruled
+            about["title"],
+            facts,
+            results,
+            document["provenance"],
+            {},
+            skipped,
+            remarks,
+            queries,
+            gate_results=ruled,
+            first_documents=FirstDocuments.from_dict(document.get("first_documents", {})),
         )
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise BadInput(
             f"is not a complete audit ({type(error).__name__}: {error}); run the audit again", path
         ) from error
@@ -388,24 +438,6 @@ def prepare_audit(
     chosen = [TASKS.build(task) if isinstance(task, str) else task for task in named]
     first, *others = as_list(data)
     return models, add_corpora(chosen, others) if others else chosen, first
-
-
-def add_corpora(tasks: Iterable[Task], others: Iterable[CollectionLike]) -> list[Task]:
-    """Return the tasks, with the other collections added to those that compare corpora."""
-    texts = []
-    for other in others:
-        if isinstance(other, Collection) and not other.source:
-            raise BadInput(f"collection {other.name} exists in memory only; save it to a folder and pass its path")
-        texts.append(other.source if isinstance(other, Collection) else str(other))
-    added: list[Task] = []
-    for task in tasks:
-        known = getattr(task, "corpora", None)
-        added.append(task if known is None else replace(task, corpora=(*known, *texts)))  # type: ignore[type-var]
-    if not any(hasattr(task, "corpora") for task in added):
-        raise BadInput(
-            "only the task corpus-shift uses several collections; add --task corpus-shift, or give one --data"
-        )
-    return added
 
 
 def open_experiment(

@@ -13,8 +13,10 @@ from shaketable.core.results import Failure, Finding
 from shaketable.measures.regression import compare_findings, restrict_to_common
 from shaketable.measures.status import FAIL, PASS, WARN
 from shaketable.report.comparability import PROVENANCE_PARTS, check_comparable
-from shaketable.report.comparison import DEFAULT_MARGIN_PERCENT, AuditComparison, VerdictChange
+from shaketable.report.comparison import DEFAULT_MARGIN_PERCENT, AuditComparison, ComparedAudit, VerdictChange
+from shaketable.report.finding_table import FindingTable
 from shaketable.report.gates import matches_pattern
+from shaketable.report.page import compose_imprint
 
 STATUSES_BEST_FIRST = (PASS, WARN, FAIL)
 """The statuses that have an order; an inconclusive facet is neither better nor worse."""
@@ -87,12 +89,13 @@ def compare(
         old.name,
         now.name,
         pairs,
-        tuple(compare_findings(both, int(now.provenance.get("seed", 0)))),
+        FindingTable(compare_findings(both, int(now.provenance.get("seed", 0)))),
         tuple(failure for was, name in pairs.items() for failure in _find_new_failures(old, now, was, name)),
         tuple(turn for was, name in pairs.items() for turn in _find_verdict_changes(old, now, was, name)),
         {**old.audit.queries, **now.audit.queries},
         (*remarks, *_describe_version_changes(old, now)),
         margin,
+        (old.describe(), now.describe()),
     )
 
 
@@ -110,6 +113,11 @@ class _AuditSide:
     @property
     def rankers(self) -> list[str]:
         return list(dict.fromkeys(finding.ranker for finding in self.audit.findings))
+
+    def describe(self) -> ComparedAudit:
+        """Return the parts of the audit that the page of a comparison shows."""
+        audit = self.audit
+        return ComparedAudit(compose_imprint(audit.facts, audit.provenance), audit.verdict, audit.first_documents)
 
 
 def _open_side(audit: str | Path | Audit, allow_edited: bool) -> _AuditSide:

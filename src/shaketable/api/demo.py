@@ -36,7 +36,7 @@ def demo(**options: Unpack[RunOptions]) -> Audit:
     Examples
     --------
     >>> import shaketable as st
-    >>> print(st.demo().verdict().headline)  # doctest: +SKIP
+    >>> print(st.demo().verdict.headline)  # doctest: +SKIP
     ql and no-op fail.
     """
     return audit("sample", {"bm25": "bm25", "ql": "ql", NO_OP: keep_order}, budget=None, **options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -13,16 +13,19 @@ from shaketable.api.ranker_names import as_list, make_unique_name, split_name
 from shaketable.core.documents import Qrels, Run
 from shaketable.core.errors import BadInput
 from shaketable.core.provenance import collect_versions
-from shaketable.core.results import ScoreTable
+from shaketable.core.results import ScoreTable, SystemTable
 from shaketable.datasets.scores import read_scores
 from shaketable.datasets.trec import read_qrels, read_run_and_tag
 from shaketable.files.checksums import digest_file
 from shaketable.measures.effectiveness import score_tables
 from shaketable.measures.measure_names import name_measures
 from shaketable.measures.significance import choose_correction
+from shaketable.report import format_cell, format_number, join_names
 from shaketable.tasks import effectiveness, risk, variance
 
 MEAN_BASELINE = "mean"
+MAX_CONCLUSIONS, MAX_NAMES = 3, 5
+"""The number of measures and of systems that the conclusions name."""
 MAX_RUN_BYTES_IN_MEMORY = 100 << 20
 """The size of run files up to which all runs are kept in memory; larger ones are read again for each step."""
 
@@ -178,7 +181,7 @@ def evaluate(
     base = compared[0] if compared[0] in table.systems else table.systems[0]
     compared_means = effectiveness.build_effectiveness_from_tables(tables, base, significance_test, correction, seed)
     results = (
-        compared_means,
+        replace(compared_means, conclusions=_conclude(compared_means.system_table)),
         spread,
         risk.build_risk_from_scores(table, compared, used_alphas, seed),
     )
@@ -197,6 +200,29 @@ def evaluate(
         "seed": seed,
     }
     return Audit("Effectiveness, variance and risk", facts, results, provenance | facts)
+
+
+def _conclude(table: SystemTable | None) -> tuple[str, ...]:
+    """Return the system with the highest mean of each measure, and the systems that it significantly beats."""
+    if table is None or len(table.systems) < 2:
+        return ()
+    said = []
+    for column, measure in enumerate(table.measures):
+        means = [row[column] for row in table.values]
+        best = max(range(len(means)), key=lambda row: means[row])
+        beaten = [format_cell(table.systems[row]) for row in table.beaten[best][column]]
+        others = len(table.systems) - 1
+        start = f"{format_cell(table.systems[best])} has the highest {measure}, {format_number(means[best])}"
+        if not table.comparison:
+            said.append(f"{start}; there are too few queries to test the differences.")
+        elif len(beaten) == others:
+            said.append(f"{start}, significantly higher than that of every other system.")
+        elif beaten:
+            named = join_names(beaten, MAX_NAMES)
+            said.append(f"{start}, significantly higher than that of {named} ({len(beaten)} of {others}).")
+        else:
+            said.append(f"{start}, not significantly higher than that of any other system.")
+    return tuple(said[:MAX_CONCLUSIONS])
 
 
 def _describe_source(source: object) -> str | dict[str, str]:

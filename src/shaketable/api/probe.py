@@ -11,6 +11,9 @@ from shaketable.api.options import CollectionLike, ExperimentOptions
 from shaketable.api.ranker_names import Rankers, as_list
 from shaketable.tasks.probes import USER_PAIRS_TABLE, ProbesTask
 
+PAIRS_TABLE = USER_PAIRS_TABLE
+"""The table of the user's own pairs."""
+
 
 def probe(
     data: CollectionLike = "sample",

@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from shaketable.cli.attack import attack
 from shaketable.cli.audit import audit
+from shaketable.cli.board import board
 from shaketable.cli.command import GroupedCommand
 from shaketable.cli.compare import compare
 from shaketable.cli.demo import demo
@@ -93,6 +94,7 @@ app = App(
 app.command()(demo)
 app.command()(audit)
 app.command()(compare)
+app.command()(board)
 app.command()(gate)
 app.command()(report)
 app.command()(evaluate)

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from shaketable.cli.options.gates import AllowMismatch, FailOnRegression, Margin
-from shaketable.cli.options.output import AllowEdited, BaseAudit, Json, NewAudit, Summary
+from shaketable.cli.options.output import AllowEdited, BaseAudit, Html, Json, NewAudit, Summary
 from shaketable.cli.options.rankers import BaseRanker, NewRanker
 from shaketable.cli.options.tasks import Findings
 
@@ -22,6 +22,7 @@ def compare(
     allow_edited: AllowEdited = False,
     summary_to: Summary = None,
     json_to: Json = None,
+    html_to: Html = None,
     fail_on_regression: FailOnRegression = False,
     margin: Margin = 5.0,
 ) -> None:
@@ -43,6 +44,8 @@ def compare(
         emit_json(found.to_dict(), json_to)
     if summary_to:
         emit_text(found.to_markdown(), summary_to)
+    if html_to:
+        emit_text(found.to_html(), str(html_to))
     show_comparison(found, "-" if "-" in (json_to, summary_to) else None)
     if fail_on_regression and found.outcome == "worse":
         raise typer.Exit(1)

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from shaketable.report.gates import GateResult
 
 
+MAX_SYSTEMS_SHOWN = 12
+"""The number of systems up to which an evaluation prints its table of systems without --tables."""
+
+
 def open_console(json_target: str | None = None) -> Console:
     """Return the console for tables: stderr if JSON goes to stdout."""
     return Console(stderr=json_target == "-", highlight=False)
@@ -92,24 +96,30 @@ def show_audit(done: Audit, json_target: str | None) -> None:
 
 
 def show_verdict(
-    done: Audit, json_target: str | None, tables: bool = False, table: list[str] | None = None, enforced: bool = True
+    done: Audit,
+    json_target: str | None,
+    tables: bool = False,
+    table: list[str] | None = None,
+    enforced: bool = True,
+    remedy: str = "add --gate",
 ) -> None:
     """Print the verdict of an audit, after all tables or the named tables."""
     from shaketable.report.files import SYSTEMS
     from shaketable.report.terminal import show_system_table, show_table
     from shaketable.report.terminal_summary import print_verdict
 
-    found = done.verdict()
+    found = done.verdict
     console = open_console(json_target)
     system_tables = [one.system_table for one in done.results if one.system_table and SYSTEMS in (table or ())]
-    named = [done.table(name) for name in table or () if not (system_tables and name == SYSTEMS)]
-    if tables or not (named or system_tables or found.facets or done.gate_results):
+    named = [done.find_table(name) for name in table or () if not (system_tables and name == SYSTEMS)]
+    has_verdict = found.facets or done.gate_results or any(result.conclusions for result in done.results)
+    if tables or not (named or system_tables or has_verdict):
         show_audit(done, json_target)
     for compared in system_tables:
         show_system_table(console, compared)
     for name, frame in named:
         show_table(console, name, frame)
-    print_verdict(console, found, enforced=enforced)
+    print_verdict(console, found, enforced=enforced, remedy=remedy)
 
 
 def show_dry_run(dry_run: DryRun, json_target: str | None) -> None:
@@ -132,7 +142,7 @@ def open_report(
     flags: ReportFlags, out: Path, data: CollectionLike, rankers: Rankers, task: Task, options: CollectionOptions
 ) -> Callable[[Audit], bool]:
     """Check the gates and the folder, and return a function that writes and shows an audit and evaluates its gates."""
-    from shaketable.api.gates import check_gate_findings, read_gates
+    from shaketable.api.gates import check_gate_findings, read_gates, save_with_gates
     from shaketable.report.audit_folder import check_writable
     from shaketable.report.gates import has_passed
 
@@ -141,23 +151,22 @@ def open_report(
     check_gate_findings(gates, data, rankers, [task], **options)
 
     def finish(done: Audit) -> bool:
-        done.save(out)
+        done = save_with_gates(done, out, gates, {"require": flags.require})
         if flags.json_to:
             emit_texts(map(escape_controls, done.iterate_json()), flags.json_to)
-        show_audit(done, flags.json_to)
-        notify(f"The report is {out / 'report.html'}; the tables are in {out}.")
-        found = done.evaluate_gates(*gates)
-        for result in found:
+        enforced = not has_passed(done.gate_results)
+        show_verdict(done, flags.json_to, flags.tables, flags.table, enforced, "'shaketable audit --gate' enforces it")
+        for result in done.gate_results:
             notify(str(result), always=True)
-        return has_passed(found)
+        notify(f"The report is {out / 'report.html'}; the tables are in {out / 'tables'}.")
+        return has_passed(done.gate_results)
 
     return finish
 
 
 def write_evaluation(done: Audit, flags: TableFlags) -> None:
-    """Print the tables of an evaluation and write them in the requested formats."""
-    from shaketable.report.files import write_per_query, write_tables
-    from shaketable.report.page import write_page
+    """Print the verdict of an evaluation after the table of systems, and write its tables in the requested formats."""
+    from shaketable.report.files import SYSTEMS, write_per_query, write_tables
 
     if flags.csv_to:
         write_tables(flags.csv_to, done.results)
@@ -165,12 +174,15 @@ def write_evaluation(done: Audit, flags: TableFlags) -> None:
     if flags.per_query_to:
         write_per_query(flags.per_query_to, done["effectiveness"])
     if flags.html_to:
-        write_page(flags.html_to, done.title, done.facts, done.results, done.provenance)
+        emit_text(done.to_html(), str(flags.html_to))
     if flags.json_to:
         emit_texts(map(escape_controls, done.iterate_json()), flags.json_to)
     header = "; ".join(f"{name}: {value}" for name, value in done.facts.items())
     open_console(flags.json_to).print(format_cell(header), markup=False)
-    show_audit(done, flags.json_to)
+    systems = done["effectiveness"].system_table
+    is_short = systems is not None and len(systems.systems) <= MAX_SYSTEMS_SHOWN
+    shown = flags.table or ([SYSTEMS] if is_short and not flags.tables else None)
+    show_verdict(done, flags.json_to, flags.tables, shown)
 
 
 def write_typeset_tables(done: Audit, flags: TableFlags | VerdictFlags) -> None:
@@ -222,7 +234,7 @@ def finish_audit(done: Audit, out: Path, gate: bool, shown: VerdictFlags, build:
     show_verdict(done, target, shown.tables, shown.table, enforced=enforced)
     write_typeset_tables(done, shown)
     notify(f"The report is {out / 'report.html'}; the tables and the runs are in {out}.")
-    return emit_gate_results(done, done.verdict().gate_results if gate else done.gate_results, build)
+    return emit_gate_results(done, done.verdict.gate_results if gate else done.gate_results, build)
 
 
 def emit_gate_results(done: Audit, gate_results: Sequence[GateResult], build: BuildServerFlags) -> bool:
@@ -233,7 +245,7 @@ def emit_gate_results(done: Audit, gate_results: Sequence[GateResult], build: Bu
     if build.junit_to:
         emit_text(render_junit(gate_results, done.title), str(build.junit_to))
     if build.summary_to:
-        emit_text(render_summary(done.title, done.verdict(), gate_results), build.summary_to)
+        emit_text(render_summary(done.title, done.verdict, gate_results), build.summary_to)
     if build.badge_to:
         emit_json(build_badge(gate_results), str(build.badge_to))
     return has_passed(gate_results)

@@ -20,7 +20,7 @@ def gate(*, audit: AuditFolder, gates: GateFlags, build: BuildServerFlags, allow
     done = st.read_audit(audit, allow_edited=allow_edited)
     done = apply_accepted(done, accepted) if accepted else done
     found = done.evaluate_gates(*rules)
-    found += done.verdict().gate_results if accepted or not rules else ()
+    found += done.verdict.gate_results if accepted or not rules else ()
     for result in found:
         notify(str(result), always=True)
     if not emit_gate_results(done, found, build):

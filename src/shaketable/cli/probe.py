@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -29,6 +30,8 @@ def probe(
     from shaketable.cli.console import notify, open_report
 
     source, probes = files.select_source(data), how.probe or ()
+    if how.pairs and not (report.tables or report.table):
+        report = replace(report, table=[api.PAIRS_TABLE])
     settings, where = how.to_options(), collection.to_options()
     finish = open_report(report, out, source, ranker or (), api.build_probes_task(probes, **settings), where)
     done = api.probe(source, ranker or (), probes, **settings, **where, **run.to_options())

@@ -352,3 +352,10 @@ MODEL_FORMATS = {
     "smoothed": "shaketable.defences.smoothing",
 }
 """Model folders other than networks and feature-based models: kind -> the module whose `open_folder` reads it."""
+
+RENDERERS = {
+    "chart": "shaketable.report.charts:build_chart",
+    "figure": "shaketable.report.notebook:render_figure",
+    "result": "shaketable.report.notebook:render_result",
+}
+"""The functions of the report that show results and figures in a notebook."""

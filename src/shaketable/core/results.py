@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from importlib import import_module
 from math import nan
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shaketable.core.errors import BadInput
+
 if TYPE_CHECKING:
     import pandas as pd
+    from altair.typing import ChartType
 
     from shaketable.core.attack_types import AdversarialDocument
 
@@ -19,6 +23,19 @@ if TYPE_CHECKING:
 MAX_TEXT_CHARS = 10_000
 """The length of the longest text in examples and in the tables of a report; longer texts become excerpts."""
 CHARACTERS_BEFORE_CHANGE = 80
+MARK_SUFFIX = " mark"
+"""The end of the name of a column of marks, such as "*", on the numbers of the column before it."""
+LIST_LENGTH = 10
+"""The number of documents in the lists of examples and of pages."""
+
+
+def load_renderer(name: str) -> Callable[..., Any]:
+    """Return the function of the report that draws a result or a figure, imported on first use."""
+    from shaketable.core.registries import RENDERERS
+
+    module, _, function = RENDERERS[name].partition(":")
+    renderer: Callable[..., Any] = getattr(import_module(module), function)
+    return renderer
 
 
 @dataclass(frozen=True)
@@ -99,6 +116,8 @@ class Figure:
         If True, the report shows the chart collapsed, below the others.
     source
         A similar figure in the literature, such as "Wu et al. 2022, Fig. 2".
+    data
+        The rows of the table; a `Result` sets them.
     """
 
     kind: str
@@ -114,6 +133,23 @@ class Figure:
     shade: str = ""
     folded: bool = False
     source: str = ""
+    data: pd.DataFrame | None = field(default=None, repr=False, compare=False)
+
+    def chart(self) -> ChartType:
+        """Return the figure as an Altair chart, to change or to show in a notebook.
+
+        Raises
+        ------
+        BadInput
+            If the figure belongs to no result, so that it has no data.
+        """
+        if self.data is None:
+            raise BadInput(f"figure {self.title!r} has no data; take it from the figures of a result")
+        chart: ChartType = load_renderer("chart")(self, self.data)
+        return chart
+
+    def _repr_html_(self) -> str:
+        return str(load_renderer("figure")(self))
 
 
 @dataclass(frozen=True)
@@ -199,6 +235,9 @@ class Example:
         The id of the document that moved most; empty if there is none.
     rank_before, rank_after
         The ranks of this document, starting at 1; 0 means that it is not in the list.
+    list_before, list_after
+        The docnos of the first documents before and after the change; empty if the change leaves the other documents
+        where they are.
     """
 
     ranker: str
@@ -211,6 +250,8 @@ class Example:
     document: str = ""
     rank_before: int = 0
     rank_after: int = 0
+    list_before: tuple[str, ...] = ()
+    list_after: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         before, after = excerpt_difference(self.before, self.after)
@@ -277,6 +318,8 @@ class Result:
         For a table's name, a similar table in the literature.
     system_table
         The systems by measures, as papers print them; None if the task has no such table.
+    conclusions
+        Sentences that answer the question, for tasks whose findings have no facet.
     """
 
     task: str
@@ -291,3 +334,11 @@ class Result:
     attacked: tuple[AdversarialDocument, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
     system_table: SystemTable | None = None
+    conclusions: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        drawn = tuple(replace(figure, data=self.tables.get(figure.table)) for figure in self.figures)
+        object.__setattr__(self, "figures", drawn)
+
+    def _repr_html_(self) -> str:
+        return str(load_renderer("result")(self))

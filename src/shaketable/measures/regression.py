@@ -53,6 +53,31 @@ class FindingDelta:
     corrected_p: float = math.nan
 
     @property
+    def ranker(self) -> str:
+        """The name of the ranker in the new audit."""
+        return self.new.ranker
+
+    @property
+    def name(self) -> str:
+        return self.new.name
+
+    @property
+    def facet(self) -> str:
+        return self.new.facet
+
+    @property
+    def task(self) -> str:
+        return self.new.task
+
+    @property
+    def where(self) -> str:
+        return self.new.where
+
+    @property
+    def better(self) -> Literal["higher", "lower"]:
+        return self.new.better
+
+    @property
     def before(self) -> float:
         return self.old.value
 

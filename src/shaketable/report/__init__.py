@@ -12,6 +12,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from shaketable.core.redaction import redact
+from shaketable.core.results import MARK_SUFFIX
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,6 +122,27 @@ def format_column(column: pd.Series[Any], max_chars: int = 0) -> list[str]:
             for v in column
         ]
     return [format_cell(v, max_chars) for v in column]
+
+
+def format_frame(frame: pd.DataFrame, max_chars: int = 0) -> list[tuple[str, bool, list[str]]]:
+    """Return the heading of each column, whether it is numeric, and its texts; marks follow their numbers.
+
+    >>> import pandas as pd
+    >>> format_frame(pd.DataFrame({"bm25": [0.25, 0.5], "bm25 mark": ["*", ""]}))
+    [('bm25', True, ['0.2500*', '0.5000'])]
+    """
+    shown: list[tuple[str, bool, list[str]]] = []
+    for i, name in enumerate(map(str, frame.columns)):
+        column = frame.iloc[:, i]
+        texts = format_column(column, max_chars)
+        if shown and name == f"{frame.columns[i - 1]}{MARK_SUFFIX}":
+            heading, numeric, numbers = shown.pop()
+            marks = ["" if is_missing(mark) else clean(str(mark)) for mark in column]
+            texts = [number + mark for number, mark in zip(numbers, marks, strict=True)]
+            shown.append((heading, numeric, texts))
+        else:
+            shown.append((format_cell(frame.columns[i]), is_numeric(column), texts))
+    return shown
 
 
 def format_signed(value: float, decimals: int = 3) -> str:

@@ -17,6 +17,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
+from datetime import date
 from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -49,8 +50,8 @@ def check_writable(folder: Path) -> None:
     _refuse_foreign(folder, (MANIFEST_FILE, *ENTRY_FILES, *listed), _list_own_files(folder))
 
 
-def replace_files(folder: Path, fill: Callable[[Path], None]) -> None:
-    """Replace the files of an earlier call by the files that `fill` writes.
+def replace_files(folder: Path, fill: Callable[[Path], None], written: str = "") -> None:
+    """Replace the files of an earlier call by the files that `fill` writes; the manifest keeps the date.
 
     Concurrent calls wait for each other.
     """
@@ -64,7 +65,7 @@ def replace_files(folder: Path, fill: Callable[[Path], None]) -> None:
             try:
                 (staging / "new").mkdir()
                 fill(staging / "new")
-                _swap_files(folder, staging)
+                _swap_files(folder, staging, written)
             finally:
                 shutil.rmtree(staging, ignore_errors=True)
 
@@ -78,12 +79,12 @@ def replace_file(folder: Path, name: str, text: str) -> None:
         content = text.encode()
         record = {"bytes": len(content), "blake2b": _digest(content)}
         both = record | {EARLIER_KEY: records[name].get("blake2b", "")}
-        _write_manifest(
-            folder / MANIFEST_FILE, records | {name: both}
-        )  # if the program stops here, the manifest lists either version of the file
+        # if the program stops between the two, the manifest lists either version of the file
+        written = read_date(folder)
+        _write_manifest(folder / MANIFEST_FILE, records | {name: both}, written)
         with atomic_write(folder / name) as out:
             out.write(text)
-        _write_manifest(folder / MANIFEST_FILE, records | {name: record})
+        _write_manifest(folder / MANIFEST_FILE, records | {name: record}, written)
 
 
 def check_unedited(path: Path, content: bytes) -> None:
@@ -98,7 +99,7 @@ def check_unedited(path: Path, content: bytes) -> None:
     raise BadInput(f"{message}, or use the file as it is with --allow-edited", path)
 
 
-def _swap_files(folder: Path, staging: Path) -> None:
+def _swap_files(folder: Path, staging: Path, written: str) -> None:
     """Swap old and new files: do all writes first, then rename, and undo all renames if one fails."""
     inside = {path.relative_to(staging / "new").as_posix(): path for path in sorted((staging / "new").rglob("*"))}
     new = {name: path for name, path in inside.items() if path.is_file()}
@@ -112,8 +113,8 @@ def _swap_files(folder: Path, staging: Path) -> None:
     old = {name: staging / "old" / name for name in ours - {MANIFEST_FILE} if (folder / name).is_file()}
     for path in old.values():
         path.parent.mkdir(parents=True, exist_ok=True)
-    _write_manifest(staging / "both.json", both)
-    _write_manifest(staging / "last.json", about)
+    _write_manifest(staging / "both.json", both, written)
+    _write_manifest(staging / "last.json", about, written)
     with ExitStack() as undo:
         if MANIFEST_FILE in ours:
             shutil.copyfile(folder / MANIFEST_FILE, staging / "was.json")
@@ -153,9 +154,20 @@ def _remove_empty(folder: Path, except_folder: Path | None = None) -> None:
             folder.rmdir()
 
 
-def _write_manifest(path: Path, about: Mapping[str, Any]) -> None:
+def read_date(path: Path) -> str:
+    """Return the date of the audit in a folder, or of that beside its results.json; "" if it is not known."""
+    folder = path if path.is_dir() else path.parent
+    try:
+        about = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
+        return date.fromisoformat(str(about["date"])).isoformat()
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return ""
+
+
+def _write_manifest(path: Path, about: Mapping[str, Any], written: str = "") -> None:
     with atomic_write(path) as out:
-        json.dump({"schema": MANIFEST_SCHEMA, "files": dict(about)}, out, indent=1)
+        dated = {"date": written} if written else {}
+        json.dump({"schema": MANIFEST_SCHEMA, **dated, "files": dict(about)}, out, indent=1)
 
 
 def _refuse_foreign(folder: Path, names: Iterable[str], ours: set[str]) -> None:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from shaketable.core.results import Failure
 from shaketable.measures.facets import EFFECTIVENESS
 from shaketable.measures.regression import SIGNIFICANCE_LEVEL, FindingDelta
-from shaketable.measures.significance import MIN_QUERIES, correct_intervals
+from shaketable.measures.significance import MIN_QUERIES
 from shaketable.measures.status import INCONCLUSIVE
 from shaketable.report import format_cell, format_number, format_signed
 from shaketable.report.files import to_plain
+from shaketable.report.finding_table import FindingTable, correct_change_interval, count_tests
+from shaketable.report.first_documents import FirstDocuments
+from shaketable.report.notebook import render_comparison, show_page
 from shaketable.report.tables import escape_markdown, to_markdown
+from shaketable.report.verdict import Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,27 +58,39 @@ class VerdictChange:
 
 
 @dataclass(frozen=True)
+class ComparedAudit:
+    """One of two audits, as their page shows it: its verdict and the first documents of its rankers."""
+
+    imprint: str
+    """The collection, the number of queries, the date and the version."""
+    verdict: Verdict
+    first_documents: FirstDocuments
+
+
+@dataclass(frozen=True)
 class AuditComparison:
     """The changes of rankers between two audits.
 
     `rankers` maps rankers of the earlier audit to rankers of the new one. `failures` are the queries on which a ranker
     newly raises an error. `query_texts` has the known texts of queries. The outcome is "not worse" only if the interval
     excludes a loss of effectiveness beyond `margin`, in per cent of the earlier value (a test of non-inferiority).
+    `audits` are the earlier and the new audit, for the page.
     """
 
     base: str
     new: str
     rankers: Mapping[str, str]
-    deltas: tuple[FindingDelta, ...]
+    findings: FindingTable[FindingDelta]
     failures: tuple[Failure, ...] = ()
     verdict_changes: tuple[VerdictChange, ...] = ()
     query_texts: Mapping[str, str] = field(default_factory=dict, repr=False)
     remarks: tuple[str, ...] = ()
     margin: float = DEFAULT_MARGIN_PERCENT
+    audits: tuple[ComparedAudit, ComparedAudit] | None = field(default=None, repr=False)
 
     def select_deltas(self, status: str) -> list[FindingDelta]:
         """Return the findings of a status; worse and better findings are sorted by effect, largest first."""
-        some = [delta for delta in self.deltas if delta.status == status]
+        some = [delta for delta in self.findings if delta.status == status]
         return sorted(some, key=lambda delta: -abs(delta.effect)) if status in STATUS_ORDER[:2] else some
 
     @property
@@ -93,13 +110,13 @@ class AuditComparison:
 
     @property
     def _is_unchanged(self) -> bool:
-        tested = [delta for delta in self.deltas if delta.has_enough_queries]
+        tested = [delta for delta in self.findings if delta.has_enough_queries]
         return bool(tested) and not any(loss for delta in tested for loss in delta.losses.values())
 
     def _find_effectiveness(self) -> list[FindingDelta]:
         """Return the first effectiveness measure of each ranker that is a mean over queries."""
         found: dict[str, FindingDelta] = {}
-        for delta in self.deltas:
+        for delta in self.findings:
             mean = delta.new.facet == EFFECTIVENESS and not delta.new.where and not math.isnan(delta.high)
             if mean and delta.before > 0 and delta.has_enough_queries and not delta.new.name.endswith("%"):
                 found.setdefault(delta.new.ranker, delta)
@@ -114,17 +131,17 @@ class AuditComparison:
     def summary(self) -> str:
         """The outcome in a sentence or two."""
         names = " and ".join(dict.fromkeys(self.rankers.values()))
-        tested = [delta for delta in self.deltas if delta.status != "not tested"]
+        tested = [delta for delta in self.findings if delta.status != "not tested"]
         if self.outcome == "worse":
             return f"{names} became worse: {'; '.join(self._describe_losses(len(tested)))}."
         if self._is_unchanged:
             be, count = (
                 "is" if len(self.rankers) == 1 else "are",
-                sum(delta.has_enough_queries for delta in self.deltas),
+                sum(delta.has_enough_queries for delta in self.findings),
             )
             return f"{names} {be} the same as before: in {count} findings, no value of any query changed."
         if not tested:
-            many = max((delta.n for delta in self.deltas), default=0)
+            many = max((delta.n for delta in self.findings), default=0)
             if not many:
                 return f"Inconclusive for {names}: no finding of both audits has values by query."
             return f"Inconclusive for {names}: the audits have {many} queries in common; a test needs {MIN_QUERIES}."
@@ -176,28 +193,21 @@ class AuditComparison:
             reasons.append(f"it fails on {count} {'query' if count == 1 else 'queries'} that it did not fail on before")
         return reasons
 
-    def to_frame(self, *statuses: str) -> pd.DataFrame:
-        """Return a row for each finding of these statuses (default: all), the worst first."""
-        import pandas as pd
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each finding, the worst first, with the columns of `Audit.to_frame` and more."""
+        return FindingTable(delta for status in STATUS_ORDER for delta in self.select_deltas(status)).to_frame()
 
-        rows = [
-            _build_row(delta, self._test_count)
-            for status in statuses or STATUS_ORDER
-            for delta in self.select_deltas(status)
-        ]
-        return pd.DataFrame(rows, columns=list(_FINDINGS_COLUMNS))
-
-    @property
-    def _test_count(self) -> int:
-        """The number of tests that p is corrected for."""
-        return max(1, sum(not math.isnan(delta.p) for delta in self.deltas))
+    def _build_rows(self, *statuses: str) -> list[dict[str, Any]]:
+        """Return a row for each finding of these statuses, the worst first."""
+        tests = count_tests(self.findings)
+        return [_build_row(delta, tests) for status in statuses for delta in self.select_deltas(status)]
 
     def to_brief_frame(self, *statuses: str) -> pd.DataFrame:
         """Return a shorter table without constant columns, with number and interval in one cell."""
         import pandas as pd
 
         rows = []
-        for row in self.to_frame(*statuses).to_dict("records"):
+        for row in self._build_rows(*(statuses or STATUS_ORDER)):
             ends = "" if math.isnan(row["low"]) else f" [{format_signed(row['low'])}, {format_signed(row['high'])}]"
             rows.append(
                 {
@@ -214,12 +224,16 @@ class AuditComparison:
         known = {"ranker": len(self.rankers) == 1, "became": len(statuses) == 1}
         return pd.DataFrame(rows).drop(columns=[name for name, one in known.items() if one and rows])
 
+    def find_worst_findings(self) -> list[FindingDelta]:
+        """Return the worse findings, the worst first, or else the first finding."""
+        return self.select_deltas("worse") or list(self.findings[:1])
+
     def find_worst_queries(self) -> dict[str, pd.DataFrame]:
         """Return title -> table of the largest losses by query, for the worst findings or else the first finding."""
         import pandas as pd
 
         tables = {}
-        for delta in (self.select_deltas("worse") or list(self.deltas[:1]))[:MAX_FINDINGS_SHOWN]:
+        for delta in self.find_worst_findings()[:MAX_FINDINGS_SHOWN]:
             old, new = delta.old.values, delta.new.values
             rows = [
                 (qid, self.query_texts.get(qid, ""), old[qid], new[qid], new[qid] - old[qid])
@@ -229,6 +243,19 @@ class AuditComparison:
                 title = f"queries that lost most by {_format_name(delta)} of {delta.new.ranker}"
                 tables[title] = pd.DataFrame(rows, columns=["query", "text", "before", "after", "change"])
         return tables
+
+    def to_html(self) -> str:
+        """Return an HTML page without external files: the scorecards, the changes, and the queries with their lists."""
+        from shaketable.report.comparison_page import render_comparison_page
+
+        return render_comparison_page(self)
+
+    def show(self) -> Path:
+        """Open the page in the browser and return the path of its file, which is in a temporary folder."""
+        return show_page(self.to_html())
+
+    def _repr_html_(self) -> str:
+        return render_comparison(self)
 
     def to_markdown(self) -> str:
         """Render a pull request comment: the outcome, the worse findings and their queries; the rest is folded."""
@@ -257,6 +284,7 @@ class AuditComparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
+        tests = count_tests(self.findings)
         whole: dict[str, Any] = {
             "schema": COMPARISON_SCHEMA,
             "outcome": self.outcome,
@@ -267,7 +295,7 @@ class AuditComparison:
             "new": self.new,
             "rankers": dict(self.rankers),
             "findings": [
-                _build_row(delta, self._test_count) | {"loss": delta.loss, "losses": dict(sorted(delta.losses.items()))}
+                _build_row(delta, tests) | {"loss": delta.loss, "losses": dict(sorted(delta.losses.items()))}
                 for status in STATUS_ORDER
                 for delta in self.select_deltas(status)
             ],
@@ -287,14 +315,10 @@ _FINDINGS_COLUMNS = (
 
 
 def _build_row(delta: FindingDelta, tests: int) -> dict[str, Any]:
-    new = delta.new
-    rise = new.better == "lower"  # a loss is a rise
-    pair = delta.p, delta.corrected_p
-    low, high = map(float, correct_intervals(delta.loss, delta.low, delta.high, *pair, delta.n, tests))
-    ends = (low, high) if rise else (-high, -low)
+    ends = correct_change_interval(delta, tests)
     lost: Sequence[float] = [loss for loss in delta.losses.values() if loss > 0]
     values = (
-        *(new.ranker, _format_name(delta), delta.status, delta.before, delta.after, delta.after - delta.before),
+        *(delta.ranker, _format_name(delta), delta.status, delta.before, delta.after, delta.after - delta.before),
         *(*ends, delta.corrected_p, delta.effect, delta.n, len(lost)),
     )
     return dict(zip(_FINDINGS_COLUMNS, values, strict=True))

@@ -29,7 +29,9 @@ def mark_differences(before: str, after: str) -> tuple[Markup, Markup]:
     left, right = (clean(text).split()[:MAX_WORDS] for text in (before, after))
     parts: tuple[list[Markup], list[Markup]] = ([], [])
     matcher = SequenceMatcher(None, left, right, autojunk=False)
-    if matcher.ratio() < MIN_SIMILARITY and min(len(left), len(right)) >= CONTEXT_WORDS:
+    shorter = min(len(left), len(right))
+    is_extended = _count_common_ends(left, right) >= MIN_SIMILARITY * shorter
+    if matcher.ratio() < MIN_SIMILARITY and shorter >= CONTEXT_WORDS and not is_extended:
         return escape(" ".join(left)), escape(" ".join(right))
     codes = matcher.get_opcodes()
     for number, (kind, a, b, c, d) in enumerate(codes):
@@ -44,6 +46,13 @@ def mark_differences(before: str, after: str) -> tuple[Markup, Markup]:
             parts[1].append(Markup("<ins>{}</ins>").format(" ".join(right[c:d])))
     gone, come = (Markup(" ").join(side) for side in parts)
     return gone, come
+
+
+def _count_common_ends(left: Sequence[str], right: Sequence[str]) -> int:
+    """Return the number of words that both texts begin with and end with."""
+    start = next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
+    tail = zip(reversed(left[start:]), reversed(right[start:]), strict=False)
+    return start + next((i for i, (a, b) in enumerate(tail) if a != b), min(len(left), len(right)) - start)
 
 
 def _shorten(words: Sequence[str], *, first: bool, last: bool) -> Markup:

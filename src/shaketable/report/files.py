@@ -1,4 +1,9 @@
-"""Files of results: one JSON file with all results, and a CSV file for each table."""
+"""Files of results: one JSON file with all results, and a CSV file for each table, in a folder for each task.
+
+results.json                 everything
+tables/index.csv             the tables with their tasks and sizes
+tables/<task>/<table>.csv    one table
+"""
 
 from __future__ import annotations
 
@@ -27,6 +32,7 @@ if TYPE_CHECKING:
 
 RESULTS_SCHEMA = "shaketable.audit/5"
 RESULTS_FILE = "results.json"
+TABLES_FOLDER, INDEX_FILE = "tables", "index.csv"
 SYSTEMS = "systems"
 """The name of the table of systems by measures, in files and for `--table`."""
 
@@ -44,14 +50,20 @@ def _describe_result(result: Result) -> dict[str, Any]:
     return {
         "task": result.task,
         "question": result.question,
-        "figures": [asdict(figure) for figure in result.figures],
+        "figures": [_describe_figure(figure) for figure in result.figures],
         "notes": list(result.notes),
         "examples": [to_plain(asdict(example)) for example in result.examples],
         "failures": [asdict(failure) for failure in result.failures],
         "brief": list(result.brief),
         "sources": dict(result.sources),
         "system_table": to_plain(asdict(result.system_table)) if result.system_table else None,
+        "conclusions": list(result.conclusions),
     }
+
+
+def _describe_figure(figure: Figure) -> dict[str, Any]:
+    """Return a figure without its data, which are a table of the result."""
+    return {field.name: getattr(figure, field.name) for field in fields(figure) if field.name != "data"}
 
 
 def _iterate_findings(result: Result) -> Iterator[dict[str, Any]]:
@@ -99,7 +111,7 @@ def write_results(
     context: Mapping[str, object] | None = None,
 ) -> None:
     """Write the CSV files, then results.json, so that results.json exists only if all files do."""
-    write_tables(folder, results)
+    write_tables(folder / TABLES_FOLDER, results)
     with atomic_write(folder / RESULTS_FILE) as out:
         out.writelines(render_json(results, provenance, gate_results, context))
 
@@ -132,8 +144,11 @@ def render_json(
 
 
 def write_tables(folder: Path, results: Sequence[Result], table_format: str = "csv") -> None:
-    """Write each table as a file: csv, markdown or latex."""
+    """Write each table as a file, csv, markdown or latex, in a folder for each task, and an index of CSV files."""
     names = make_csv_names(results)
+    if table_format == "csv":
+        with atomic_write(folder / INDEX_FILE) as out:
+            _escape_for_spreadsheets(build_index(results)).to_csv(out, index=False, lineterminator="\n")
     for position, result in enumerate(results):
         for table, frame in result.tables.items():
             path = folder / names[position, table]
@@ -152,13 +167,15 @@ def write_tables(folder: Path, results: Sequence[Result], table_format: str = "c
 
 def render_system_tables(results: Sequence[Result], table_format: str) -> dict[str, str]:
     """Return the tables of systems by measures as markdown or latex, by the names of their files."""
-    found = [(f"{result.task}-{SYSTEMS}", result.system_table) for result in results if result.system_table]
-    names = make_file_names([name for name, _ in found], TABLE_FORMATS[table_format][0])
-    texts = [
-        render_latex(table, number) if table_format == "latex" else render_markdown(table)
-        for number, (_, table) in enumerate(found, start=1)
+    found = [
+        (f"{folder}/{SYSTEMS}{TABLE_FORMATS[table_format][0]}", result.system_table)
+        for folder, result in zip(make_file_names((one.task for one in results), ""), results, strict=True)
+        if result.system_table
     ]
-    return dict(zip(names, texts, strict=True))
+    return {
+        name: render_latex(table, number) if table_format == "latex" else render_markdown(table)
+        for number, (name, table) in enumerate(found, start=1)
+    }
 
 
 def write_per_query(folder: Path, result: Result) -> None:
@@ -209,10 +226,25 @@ def read_results(path: Path, *, allow_edited: bool = False) -> tuple[list[Result
 
 
 def make_csv_names(results: Sequence[Result]) -> dict[tuple[int, str], str]:
-    """Return (index of the result, table) -> CSV name `<task>-<table>.csv`, safe in any file system."""
-    tables = [(position, result.task, table) for position, result in enumerate(results) for table in result.tables]
-    names = make_file_names([f"{task}-{table}" for _, task, table in tables], ".csv")
-    return {(position, table): name for (position, _, table), name in zip(tables, names, strict=True)}
+    """Return (index of the result, table) -> CSV name `<task>/<table>.csv`, safe in any file system."""
+    folders = make_file_names((result.task for result in results), "")
+    return {
+        (position, table): f"{folder}/{name}"
+        for position, (folder, result) in enumerate(zip(folders, results, strict=True))
+        for table, name in zip(result.tables, make_file_names(result.tables, ".csv"), strict=True)
+    }
+
+
+@use_python_strings()
+def build_index(results: Sequence[Result]) -> pd.DataFrame:
+    """Return a row for each table: its file, task, question, name and size."""
+    import pandas as pd
+
+    rows = [
+        (file, results[position].task, results[position].question, table, *results[position].tables[table].shape)
+        for (position, table), file in make_csv_names(results).items()
+    ]
+    return pd.DataFrame(rows, columns=["file", "task", "question", "table", "rows", "columns"])
 
 
 def make_file_names(texts: Iterable[str], ending: str) -> list[str]:
@@ -296,6 +328,7 @@ def _parse_result(entry: Mapping[str, Any]) -> Result:
         brief=tuple(map(str, entry["brief"])),
         sources=_as_texts(entry.get("sources", {})),
         system_table=_parse_system_table(entry["system_table"]) if entry.get("system_table") else None,
+        conclusions=tuple(map(str, entry.get("conclusions", ()))),
     )
     if absent := [figure.table for figure in result.figures if figure.table not in result.tables]:
         raise ValueError(f"a figure of {absent[0]!r}, which is not there")
@@ -303,7 +336,7 @@ def _parse_result(entry: Mapping[str, Any]) -> Result:
 
 
 def _parse_figure(entry: Mapping[str, Any]) -> Figure:
-    texts = _as_texts({name: value for name, value in entry.items() if name != "folded"})
+    texts: dict[str, Any] = _as_texts({name: value for name, value in entry.items() if name != "folded"})
     return Figure(**texts, folded=bool(entry.get("folded", False)))
 
 
@@ -325,11 +358,10 @@ def _parse_system_table(entry: Mapping[str, Any]) -> SystemTable:
 
 
 def _parse_record(record_type: type[Any], entry: Mapping[str, Any]) -> Any:
-    """Parse a dataclass of texts and numbers; null is NaN, and infinity is a text."""
+    """Parse a dataclass of texts, numbers and lists of texts; null is NaN, and infinity is a text."""
     kinds = {f.name: f.type for f in fields(record_type)}
-    return record_type(
-        **{name: _parse_float(value) if kinds[name] == "float" else value for name, value in entry.items()}
-    )
+    values = {name: _parse_float(value) if kinds[name] == "float" else value for name, value in entry.items()}
+    return record_type(**{name: tuple(map(str, v)) if isinstance(v, list) else v for name, v in values.items()})
 
 
 def _as_texts(entry: Mapping[str, Any]) -> dict[str, str]:

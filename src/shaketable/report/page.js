@@ -1,6 +1,6 @@
 "use strict";
-// Sorts, filters and exports tables, opens the queries of a number, and shows tooltips. Texts of the data only ever
-// become text nodes. You can read the page without this script.
+// Shows one section at a time, sorts, filters and exports tables, opens the queries of a number with their lists, and
+// shows tooltips. Texts of the data only ever become text nodes. You can read the page without this script.
 (() => {
   const find = (selector, root = document) => root.querySelector(selector);
   const every = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -74,8 +74,9 @@
     const found = /^[(|]?\s*([-+]?(?:\d[\d,]*\.?\d*(?:e[-+]?\d+)?|inf))/.exec(text);
     return found ? Number(found[1].replaceAll(",", "").replace("inf", "Infinity")) : NaN;
   };
+  const keyOf = (row, at) => row.keys?.[at] ?? row.texts[at];
   const order = (rows, at) => {
-    const known = rows.map((row) => row.texts[at]).filter((text) => text !== "" && text !== "–");
+    const known = rows.map((row) => keyOf(row, at)).filter((text) => text !== "" && text !== "–" && text !== "not tested");
     if (known.every((text) => !Number.isNaN(number(text)))) return (a, b) => number(a) - number(b);
     return (a, b) => a.localeCompare(b, "en", { numeric: true });
   };
@@ -89,7 +90,11 @@
       this.source = source;
       this.opened = opened;
       this.whole = Number(table.dataset.count ?? 0) <= this.body.rows.length;
-      this.rows = [...this.body.rows].map((tr) => ({ texts: [...tr.cells].map((td) => td.textContent), tr }));
+      this.rows = [...this.body.rows].map((tr) => ({
+        texts: [...tr.cells].map((td) => td.textContent.trim()),
+        keys: [...tr.cells].map((td) => td.dataset.sort),
+        tr,
+      }));
       this.words = "";
       this.limit = STEP;
       this.rows.forEach((row) => this.dress(row));
@@ -130,9 +135,9 @@
       this.heads.forEach((head) => head.removeAttribute("aria-sort"));
       this.heads[at].setAttribute("aria-sort", down ? "descending" : "ascending");
       const compare = order(this.rows, at);
-      const empty = (row) => row.texts[at] === "" || row.texts[at] === "–";
+      const empty = (row) => ["", "–", "not tested"].includes(row.texts[at]);
       this.rows.sort((a, b) =>
-        empty(a) || empty(b) ? empty(a) - empty(b) : (down ? -1 : 1) * compare(a.texts[at], b.texts[at]));
+        empty(a) || empty(b) ? empty(a) - empty(b) : (down ? -1 : 1) * compare(keyOf(a, at), keyOf(b, at)));
       this.show();
     }
 
@@ -241,6 +246,70 @@
     };
   };
 
+  // ---- two lists of documents side by side
+
+  const moved = (before, at, document) => {
+    const was = before.indexOf(document);
+    if (was < 0) return ["new", "new"];
+    return was === at ? ["", ""] : was > at ? [`${was - at} up`, "up"] : [`${at - was} down`, "down"];
+  };
+  const listed = (whole, title, documents, mark) => {
+    const list = make("section", "", "list");
+    list.setAttribute("aria-label", title);
+    list.append(make("h4", title), make("ol"));
+    documents.forEach((document, at) => {
+      const [docno, text] = whole.documents[document];
+      const [said, style] = mark(document, at);
+      const item = make("li", "", style);
+      item.append(make("span", docno, "docno"));
+      if (said) item.append(" ", make("span", said, "move"));
+      if (text) item.append(" ", make("span", text, "text"));
+      list.lastChild.append(item);
+    });
+    if (!documents.length) list.append(make("p", "No documents.", "soft"));
+    return list;
+  };
+  const pairedLists = (whole, [left, before], [right, after]) => {
+    const both = make("div", "", "lists");
+    both.append(
+      listed(whole, left, before, (document) => (after.includes(document) ? ["", ""] : ["not in the other list", "gone"])),
+      listed(whole, right, after, (document, at) => moved(before, at, document)),
+    );
+    return both;
+  };
+
+  // Add the lists of two rankers for a query, with a menu above each
+  const rankerLists = (parent, whole, qid, wanted) => {
+    const names = Object.keys(whole.lists).filter((name) => whole.lists[name][qid]);
+    if (names.length < 2) {
+      if (names.length) parent.append(pairedLists(whole, [names[0], whole.lists[names[0]][qid]], ["", []]).firstChild);
+      return;
+    }
+    const first = names.includes(whole.baseline) ? whole.baseline : names.includes("first stage") ? "first stage" : names[0];
+    const chosen = [first, wanted && wanted !== first && names.includes(wanted) ? wanted : names.find((name) => name !== first)];
+    const menus = make("div", "", "tools");
+    const shown = make("div");
+    const draw = () =>
+      shown.replaceChildren(pairedLists(whole, ...chosen.map((name) => [name, whole.lists[name][qid]])));
+    chosen.forEach((name, side) => {
+      const menu = make("select");
+      menu.setAttribute("aria-label", side ? "Ranker of the right list" : "Ranker of the left list");
+      names.forEach((one) => menu.append(make("option", one)));
+      menu.value = name;
+      menu.addEventListener("change", () => ((chosen[side] = menu.value), draw()));
+      menus.append(menu);
+    });
+    parent.append(make("h3", "The lists of two rankers"), menus, shown);
+    draw();
+  };
+
+  const openQuery = async (qid, wanted) => {
+    const whole = await data();
+    const parent = open(`Query ${qid}`, whole.queries[qid] ?? "", "");
+    rankerLists(parent, whole, qid, wanted);
+    if (!parent.childNodes.length) parent.append(make("p", "This audit kept no lists of this query.", "soft"));
+  };
+
   const open = (title, status, about) => {
     find("#drill-title").textContent = title;
     find(".status", drill).textContent = status;
@@ -272,14 +341,21 @@
     const cases = (qid) => {
       const below = find(".cases-of", drill);
       below.replaceChildren(make("h3", `Query ${qid}: ${whole.queries[qid] ?? ""}`));
+      if (cell.lists[qid]) {
+        const [change, before, after] = cell.lists[qid];
+        below.append(make("h3", `Before and after: ${change}`));
+        below.append(pairedLists(whole, ["before", before], ["after", after]));
+      }
+      rankerLists(below, whole, qid, cell.ranker);
       for (const detail of cell.details) {
         const found = chosen(whole, detail, { ranker: cell.ranker, query: qid });
         if (found.rows.length) tabled(below, whole.tables[detail].name, found.columns, found.numeric, found.rows);
       }
-      below.scrollIntoView({ block: "nearest" });
+      below.scrollIntoView({ block: "start" });
+      below.focus({ preventScroll: true });
     };
     if (rows.length) {
-      const opened = (grid, row) => cell.details.length && opener(row.tr.cells[0], () => cases(row.texts[0]));
+      const opened = (grid, row) => opener(row.tr.cells[0], () => cases(row.texts[0]));
       tabled(parent, "Its queries, worst first", ["query", "as asked", cell.name], [false, false, true], rows, opened);
     }
   };
@@ -345,15 +421,43 @@
   document.addEventListener("focusout", () => (tip.hidden = true));
   document.addEventListener("keydown", (event) => event.key === "Escape" && (tip.hidden = true));
 
+  // ---- sections: one at a time; a section is set up when it is first shown
+
+  const panels = every("main > section[id]");
+  const entries = every(".contents a");
+  const ready = new WeakSet();
+  const prepare = (panel) => {
+    if (ready.has(panel)) return;
+    ready.add(panel);
+    for (const table of every("table[data-table]", panel)) {
+      const count = Number(table.dataset.count);
+      const rest = table.parentElement.nextElementSibling;
+      const byQuery = panel.id === "queries" ? (grid, row) => opener(row.tr.cells[0], () => openQuery(row.texts[0])) : null;
+      const grid = new Grid(table, Number(table.dataset.table), byQuery ?? leads(table));
+      equip(grid, count, rest?.classList.contains("rest") ? rest : null);
+    }
+  };
+  const show = () => {
+    const target = document.getElementById(location.hash.slice(1));
+    const panel = target?.closest("main > section[id]") ?? panels[0];
+    if (!panel) return;
+    prepare(panel);
+    for (const one of panels) one.hidden = one !== panel;
+    for (const entry of entries) {
+      const current = entry.hash === `#${panel.id}`;
+      current ? entry.setAttribute("aria-current", "page") : entry.removeAttribute("aria-current");
+      if (current) entry.scrollIntoView({ block: "nearest", inline: "nearest" });
+    }
+    for (let fold = target?.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+    target && target !== panel ? target.scrollIntoView({ block: "center" }) : scrollTo(0, 0);
+  };
+  addEventListener("hashchange", show);
+  addEventListener("beforeprint", () => panels.forEach(prepare));
+
   // ---- set-up
 
   document.documentElement.classList.add("live");
-  for (const table of every("table[data-table]")) {
-    const count = Number(table.dataset.count);
-    const rest = table.parentElement.nextElementSibling;
-    const grid = new Grid(table, Number(table.dataset.table), leads(table));
-    equip(grid, count, rest?.classList.contains("rest") ? rest : null);
-  }
+  show();
   document.addEventListener("click", (event) => {
     const cell = event.target.closest?.("[data-cell]");
     if (cell) {

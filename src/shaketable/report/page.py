@@ -1,40 +1,47 @@
 """Results as one HTML page that needs no network and no second file.
 
-The script of the page is optional: it sorts, filters and exports tables and shows the queries of a number. The content
-security policy has the hash of the script, so that a browser runs no script that a text in the page may contain.
+The first section is the verdict; each task has a section of its own. The script of the page shows one section at a
+time, sorts, filters and exports tables, and shows the queries of a number. Without the script, all sections follow each
+other. The content security policy has the hash of the script, so that a browser runs no script that a text in the page
+may contain.
 """
 
 from __future__ import annotations
 
-import base64
-import gzip
-import hashlib
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import cache
-from importlib import resources
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import jinja2
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from shaketable.core.errors import MissingExtra
 from shaketable.core.extras import use_python_strings
 from shaketable.core.results import MAX_TEXT_CHARS, Example, Failure, Figure, Finding, Result
 from shaketable.files.atomic import atomic_write
 from shaketable.measures.facets import FACETS
-from shaketable.measures.status import FAIL, INCONCLUSIVE, NOT_TESTED, PASS, WARN
-from shaketable.report import MISSING_TEXT, clean, format_cell, format_column, format_percent, is_numeric
+from shaketable.measures.status import FAIL, INCONCLUSIVE, NOT_TESTED, PASS, WARN, Status
+from shaketable.report import format_cell, format_percent
 from shaketable.report.charts import MAX_DRAWN_ROWS, assign_page_colors, draw_svg
-from shaketable.report.colours import DARK_MODE_COLORS
+from shaketable.report.default_gate import DEFAULT_GATE_RULES
 from shaketable.report.diff import mark_differences
+from shaketable.report.document_lists import DocumentList, compare_lists
 from shaketable.report.files import make_csv_names, make_safe_name
-from shaketable.report.glossary import TERMS, build_term_pattern, find_term
-from shaketable.report.system_table import render_html
-from shaketable.report.tables import LATEX_ESCAPES
+from shaketable.report.finding_table import FindingTable
+from shaketable.report.first_documents import FirstDocuments
+from shaketable.report.glossary import TERMS
+from shaketable.report.page_data import (
+    MAX_CELL_CHARS,
+    QUERIES_KEY,
+    QUERY_COLUMN,
+    RANKER_COLUMN,
+    PageData,
+    PageTable,
+    build_frame,
+    build_table,
+    find_detail_table,
+)
+from shaketable.report.templates import render_template
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,41 +54,12 @@ ROW_LIMITS = (1_000_000, 5_000, 1_000, 200, 60, 15)
 """Limits of rows per table; the page uses the first limit that makes it small enough."""
 MAX_TOTAL_ROWS = 400_000
 """The rows of all tables up to which the page tries the first limit; more rows would exceed `MAX_PAGE_BYTES` anyway."""
-MAX_OPEN_ROWS, PREVIEW_ROWS = 50, 10
-"""A table with more than `MAX_OPEN_ROWS` rows is folded, as are tables per query; without the script, a folded table
-has `PREVIEW_ROWS` rows."""
-MAX_CELL_CHARS = 400
-QUERY_COLUMN, RANKER_COLUMN, QUERIES_KEY = "query", "ranker", "queries"
-"""Columns of tables per query, and the key of the texts of queries in a provenance."""
-
-
-@dataclass(frozen=True)
-class _PageColumn:
-    name: str
-    style: str
-
-
-@dataclass(frozen=True)
-class _PageTable:
-    """A table of the page: `number` is its index in the data that the script reads; `rows` are those in the HTML.
-
-    `detail` is the table per query from which the rows are computed; both have the columns `shared_columns`.
-    """
-
-    number: int
-    name: str
-    columns: list[_PageColumn]
-    rows: list[tuple[str, ...]]
-    count: int
-    folded: bool
-    csv: str = ""
-    source: str = ""
-    detail: str = ""
-    shared_columns: tuple[str, ...] = ()
-
-    @property
-    def hidden(self) -> int:
-        return self.count - len(self.rows)
+MAX_OPEN_DRAWINGS = 4
+"""The number of plots of a section that are not folded."""
+MAX_MAIN_ROWS = 15
+"""The number of rows up to which the main table of a result without plots or without a facet is not folded."""
+QUERIES_FILE = "queries.csv"
+STATUSES_WORST_FIRST: tuple[Status, ...] = (FAIL, WARN, INCONCLUSIVE, NOT_TESTED, PASS)
 
 
 @dataclass(frozen=True)
@@ -95,15 +73,54 @@ class _Drawing:
 
 
 @dataclass(frozen=True)
-class _Section:
+class _Part:
+    """A result on the page, inside a section."""
+
+    anchor: str
     result: Result
     numbers: Mapping[str, int]
     """The numbers of the tables by name."""
     drawings: list[_Drawing]
-    tables: list[_PageTable]
-    findings: _PageTable
-    examples: _PageTable
-    failures: _PageTable
+    tables: list[PageTable]
+    findings: PageTable
+    examples: PageTable
+    failures: PageTable
+
+    @property
+    def open_drawings(self) -> list[_Drawing]:
+        return [one for one in self.drawings if not one.figure.folded][:MAX_OPEN_DRAWINGS]
+
+    @property
+    def folded_drawings(self) -> list[_Drawing]:
+        return [one for one in self.drawings if one not in self.open_drawings]
+
+
+@dataclass(frozen=True)
+class _Section:
+    """A facet with its cells, its tests and the results that it has first; or a result without a facet."""
+
+    anchor: str
+    label: str
+    parts: tuple[_Part, ...]
+    cells: tuple[tuple[str, FacetCell], ...] = ()
+    panel: PageTable | None = None
+    """The findings of all tests of the facet."""
+    elsewhere: tuple[tuple[str, str], ...] = ()
+    """The sections that have other results with this facet: anchor and label."""
+
+    @property
+    def question(self) -> str:
+        return self.parts[0].result.question if self.parts else ""
+
+    @property
+    def failure_count(self) -> int:
+        return sum(part.failures.count for part in self.parts)
+
+    @property
+    def status(self) -> str:
+        """The worst status of the rankers; "" without cells."""
+        statuses = [cell.status for _, cell in self.cells]
+        return min(statuses, key=STATUSES_WORST_FIRST.index, default="").replace(" ", "-")
 
 
 @dataclass(frozen=True)
@@ -114,49 +131,7 @@ class _Case:
     before: Markup
     after: Markup
     rank_change: str
-
-
-class _Data:
-    """The data of the script: every table as texts, the queries, and the details of each cell of the scorecard."""
-
-    def __init__(self, queries: Mapping[str, str], max_rows: int) -> None:
-        self.queries = queries
-        self.max_rows = max_rows
-        self.tables: list[dict[str, Any]] = []
-        self.columns: list[list[list[str]]] = []
-        self.facet_cells: list[dict[str, Any]] = []
-
-    def add_table(self, name: str, frame: pd.DataFrame, file: str, max_chars: int = MAX_TEXT_CHARS) -> int:
-        """Add the first `max_rows` rows of a table, with texts of at most `max_chars` characters.
-
-        Return the number of the table.
-        """
-        columns = [frame.iloc[: self.max_rows, i] for i in range(frame.shape[1])]
-        self.columns.append([format_column(column, max_chars) for column in columns])
-        self.tables.append(
-            {"name": format_cell(name), "file": file, "numeric": [is_numeric(column) for column in columns]}
-        )
-        self.tables[-1]["columns"] = [format_cell(column) for column in frame.columns]
-        return len(self.tables) - 1
-
-    def pack(self, rows: int) -> str:
-        """Return the data as base64 of gzipped JSON, with at most `rows` rows per table and queries per cell."""
-        tables = [
-            table | {"cells": [column[:rows] for column in columns]}
-            for table, columns in zip(self.tables, self.columns, strict=True)
-        ]
-        cells = [cell | {"values": cell["values"][:rows]} for cell in self.facet_cells]
-        named = {*islice(self.queries, rows), *(qid for cell in cells for qid, _ in cell["values"])}
-        queries = {qid: text for qid, text in self.queries.items() if qid in named}
-        whole = {
-            "tables": tables,
-            "queries": queries,
-            "facet_cells": cells,
-            "latex": LATEX_ESCAPES,
-            "missing": MISSING_TEXT,
-        }
-        text = json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
-        return base64.b64encode(gzip.compress(clean(text).encode(), 9, mtime=0)).decode()
+    lists: tuple[DocumentList, DocumentList] | None = None
 
 
 def write_page(
@@ -179,6 +154,7 @@ def render_page(
     results: Sequence[Result],
     provenance: Mapping[str, object],
     verdict: Verdict | None = None,
+    first_documents: FirstDocuments | None = None,
 ) -> str:
     """Return the page as HTML; without the plotting libraries, a note replaces the plots.
 
@@ -192,88 +168,49 @@ def render_page(
     )
     total = sum(len(frame) for result in results for frame in result.tables.values())
     limits = ROW_LIMITS if total <= MAX_TOTAL_ROWS else ROW_LIMITS[1:]
-    data = _Data(texts, limits[0])
+    data = PageData(texts, limits[0], first_documents)
+    data.baseline = str(provenance.get("baseline", ""))
     drawings, no_plots = _draw_figures(results)
-    sections = _build_sections(results, drawings, data)
-    keys = [_add_cell_details(ranker, cell, sections, data) for ranker, cell in _list_facet_cells(verdict)]
+    cells = list(_list_facet_cells(verdict))
+    parts = _build_parts(results, drawings, data)
+    sections = _build_sections(parts, cells, verdict.facets if verdict else (), data)
+    measure, queries_table = _build_queries_table(results, data)
     context: dict[str, Any] = {
         "title": title,
+        "imprint": compose_imprint(summary, provenance),
         "summary": summary,
         "sections": sections,
+        "menu": {
+            "facets": [one for one in sections if one.cells],
+            "further tasks" if verdict and verdict.facets else "results": [one for one in sections if not one.cells],
+        },
         "verdict": verdict,
-        "cell_numbers": {key: number for number, key in enumerate(keys)},
-        "cell_sections": [cell["section"] for cell in data.facet_cells],
-        "cases": [_build_case(one) for one in verdict.worst_findings] if verdict else [],
+        "links": dict(_add_cell_details(ranker, cell, parts, data) for ranker, cell in cells),
+        "cases": [_build_case(one, data.first_documents.excerpts) for one in verdict.worst_findings] if verdict else [],
         "counts": _count_statuses(verdict),
-        "open_gates": _sort_open_gates(verdict),
+        "own_gates": _select_open_gates(verdict),
+        "other_gates": _select_gates(verdict),
         "relative_facets": [facet.name for facet in FACETS if facet.relative_to_first_stage],
+        "queries": queries_table,
+        "measure": measure,
         "provenance": list(_flatten({key: value for key, value in provenance.items() if key != QUERIES_KEY})),
         "no_plots": no_plots,
-        "on_dark": DARK_MODE_COLORS,
         "terms": TERMS,
-        "style": Markup(_read_resource("page.css")),
-        "script": Markup(_read_resource("page.js")),
-        "policy": Markup(build_content_policy()),
     }
-    template = _build_environment().from_string(_read_resource("page.html"))
     text = ""
     for rows in limits:
-        text = clean(template.render(context, data=data.pack(rows), most=rows))
+        text = render_template("page.html", context | {"data": data.pack(rows)})
         if len(text.encode()) <= MAX_PAGE_BYTES:
             break
     return text
 
 
-def build_content_policy() -> str:
-    """Return the content security policy: inline styles, and only the script with this hash."""
-    digest = base64.b64encode(hashlib.sha256(_read_resource("page.js").encode()).digest()).decode()
-    allowed = f"style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
-    return f"default-src 'none'; base-uri 'none'; form-action 'none'; {allowed}"
-
-
-@cache
-def _read_resource(name: str) -> str:
-    return resources.files(__package__).joinpath(name).read_text("utf-8")
-
-
-def _build_environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters["terms"] = _link_terms
-    environment.filters["heading"] = _annotate_heading
-    environment.filters["systems"] = render_html
-    return environment
-
-
-def _link_terms(text: str) -> Markup:
-    """Return a text with a link to the glossary at the first occurrence of each term."""
-    link = Markup('<a class="term" href="#{anchor}" title="{meaning}">{word}</a>')
-    return _replace_terms(
-        text, lambda word: link.format(anchor=find_term(word).anchor, meaning=find_term(word).meaning, word=word)
-    )
-
-
-def _annotate_heading(text: str) -> Markup:
-    """Return a heading with a tooltip on each term; a click on a link would not sort the table."""
-    hint = Markup('<abbr title="{meaning}">{word}</abbr>')
-    return _replace_terms(text, lambda word: hint.format(meaning=find_term(word).meaning, word=word))
-
-
-def _replace_terms(text: str, make_markup: Callable[[str], Markup]) -> Markup:
-    parts, end = [], 0
-    seen = set()
-    for match in build_term_pattern().finditer(text):
-        word = match.group()
-        if find_term(word) not in seen:
-            seen.add(find_term(word))
-            parts += [escape(text[end : match.start()]), make_markup(word)]
-            end = match.end()
-    return Markup("").join([*parts, escape(text[end:])])
+def compose_imprint(summary: Mapping[str, str], provenance: Mapping[str, Any]) -> str:
+    """Return the collection, the number of queries, the date and the version in one line."""
+    versions = provenance.get("versions")
+    version = versions.get("shaketable", "") if isinstance(versions, Mapping) else ""
+    parts = [summary.get("collection", ""), f"{summary['queries']} queries" if "queries" in summary else ""]
+    return " · ".join(filter(None, [*parts, summary.get("date", ""), f"Shaketable {version}" if version else ""]))
 
 
 def _draw_figures(results: Sequence[Result]) -> tuple[list[list[_Drawing]], str]:
@@ -288,7 +225,7 @@ def _draw_figures(results: Sequence[Result]) -> tuple[list[list[_Drawing]], str]
 def _draw_figure(result: Result, figure: Figure, colors: Mapping[str, str]) -> _Drawing:
     table = result.tables[figure.table]
     roles = [name for name in dict.fromkeys((figure.x, figure.y, figure.color)) if name in table]
-    detail, by = _find_detail_table(figure.table, table[roles], result)
+    detail, by = find_detail_table(figure.table, table[roles], result)
     # `draw_svg` rebuilds the SVG from an allowlist, so it needs no escaping
     svg = Markup(draw_svg(figure, table, colors, by))
     return _Drawing(figure, svg, _describe_sample(table), detail, by, "" if svg else _explain_no_drawing(figure, table))
@@ -319,83 +256,83 @@ def _format_query_count(count: int) -> str:
     return "one query" if count == 1 else f"{count} queries"
 
 
-def _find_detail_table(name: str, frame: pd.DataFrame, result: Result) -> tuple[str, tuple[str, ...]]:
-    """Return the table per query that shares most columns with a table, and these columns; "" if there is none."""
-    found = {
-        other: tuple(_find_shared_columns(frame, rows))
-        for other, rows in result.tables.items()
-        if other != name and {QUERY_COLUMN, RANKER_COLUMN} <= set(rows) and QUERY_COLUMN not in frame
-    }
-    best = max(found, key=lambda other: len(found[other]), default="")
-    return (best, found[best]) if best and found[best] else ("", ())
-
-
-def _find_shared_columns(frame: pd.DataFrame, rows: pd.DataFrame) -> Iterator[str]:
-    """Yield the text columns that two tables share."""
-    for column in map(str, frame.columns):
-        if (
-            column.strip()
-            and column in rows
-            and not is_numeric(rows[column])
-            and set(frame[column]) & set(rows[column])
-        ):
-            yield column
-
-
-def _build_sections(results: Sequence[Result], drawings: Sequence[list[_Drawing]], data: _Data) -> list[_Section]:
+def _build_parts(results: Sequence[Result], drawings: Sequence[list[_Drawing]], data: PageData) -> list[_Part]:
     names = make_csv_names(results)
-    sections = []
+    parts = []
     for position, (result, drawn) in enumerate(zip(results, drawings, strict=True)):
         tables = []
         for name, frame in result.tables.items():
             file = names[position, name]
-            table = _build_table(
-                name, frame, data.add_table(name, frame, file), file, bool(result.brief) and name not in result.brief
-            )
-            detail, by = _find_detail_table(name, frame, result)
+            number = data.add_table(name, frame, file.replace("/", "-"))
+            table = build_table(name, frame, number, f"tables/{file}", folded=True)
+            detail, by = find_detail_table(name, frame, result)
             tables.append(replace(table, source=result.sources.get(name, ""), detail=detail, shared_columns=by))
-        findings = _build_frame(result.findings, Finding).drop(columns=["task", "facet", "values"], errors="ignore")
-        examples = _build_frame(result.examples, Example)
-        failures = _build_frame(result.failures, Failure)
-        extra = {"findings": findings, "examples": examples, "failures": failures}
-        beside = [
-            _build_table(
-                name,
-                frame,
-                data.add_table(name, frame, f"{make_safe_name(result.task)}-{name}.csv", MAX_CELL_CHARS),
-                folded=name != "failures",
-            )
-            for name, frame in extra.items()
-        ]
-        beside[1] = _mark_example_changes(beside[1], result.examples)
+        has_facet = any(one.facet for one in result.findings)
+        if not result.system_table and not (drawn and has_facet):  # nothing else says what was found
+            shown = result.brief or tuple(result.tables)[:1]
+            tables = [_unfold(one, result.tables[one.name]) if one.name in shown else one for one in tables]
         numbers = {table.name: table.number for table in tables}
-        sections.append(_Section(result, numbers, drawn, tables, *beside))
-    return sections
+        parts.append(_Part(f"s{position + 1}", result, numbers, drawn, tables, *_build_beside(result, data)))
+    return parts
 
 
-def _build_frame(things: Sequence[Any], kind: type[Any]) -> pd.DataFrame:
-    """Return findings, examples or failures as a table without empty columns."""
-    import pandas as pd
+def _build_sections(
+    parts: Sequence[_Part], cells: Sequence[tuple[str, FacetCell]], facets: Sequence[str], data: PageData
+) -> list[_Section]:
+    """Return a section for each facet, in the order of the scorecard, then one for each result without a facet.
 
-    names = [field.name for field in fields(kind)]
-    rows = [[getattr(thing, name) for name in names] for thing in things]
-    return pd.DataFrame(rows, columns=names).dropna(axis="columns", how="all")
+    A result with several facets is in the section of the first one; the others link to it.
+    """
+    sections: list[_Section] = []
+    homes: dict[str, tuple[str, str]] = {}
+    for facet in facets:
+        anchor = f"facet-{make_safe_name(facet)}-{len(sections) + 1}"
+        alike = [part for part in parts if any(one.facet == facet for one in part.result.findings)]
+        own = [part for part in alike if part.anchor not in homes]
+        elsewhere = dict.fromkeys(homes[part.anchor] for part in alike if part.anchor in homes)
+        homes |= {part.anchor: (anchor, facet) for part in own}
+        panel = _build_panel(facet, [part.result for part in alike], data)
+        mine = tuple((ranker, cell) for ranker, cell in cells if cell.facet == facet)
+        sections.append(_Section(anchor, facet, tuple(own), mine, panel, tuple(elsewhere)))
+    rest = [part for part in parts if part.anchor not in homes]
+    return sections + [_Section(f"task-{part.anchor}", format_cell(part.result.task), (part,)) for part in rest]
 
 
-def _build_table(name: str, frame: pd.DataFrame, number: int, csv: str = "", folded: bool = False) -> _PageTable:
-    folded = (
-        folded or len(frame) > (PREVIEW_ROWS if QUERY_COLUMN in frame else MAX_OPEN_ROWS) or name.endswith("per query")
+def _build_panel(facet: str, results: Sequence[Result], data: PageData) -> PageTable:
+    """Return the findings of all tests of a facet as a table."""
+    findings = FindingTable(one for result in results for one in result.findings if one.facet == facet)
+    frame = findings.to_frame().drop(columns=["facet", "task"])
+    frame = frame[[name for name in frame.columns if not frame[name].isin(["", None]).all()]]
+    number = data.add_table(facet, frame, f"{make_safe_name(facet)}.csv")
+    return build_table(facet, frame, number, folded=True)
+
+
+def _unfold(table: PageTable, frame: pd.DataFrame) -> PageTable:
+    """Return the table open, unless it is long or per query."""
+    shown = build_table(table.name, frame, table.number, table.csv, folded=len(frame) > MAX_MAIN_ROWS)
+    return replace(shown, source=table.source, detail=table.detail, shared_columns=table.shared_columns)
+
+
+def _build_beside(result: Result, data: PageData) -> tuple[PageTable, PageTable, PageTable]:
+    """Return the findings, examples and failures of a result as tables."""
+    frames = {
+        "findings": build_frame(result.findings, Finding, ("task", "facet", "values")),
+        "examples": build_frame(result.examples, Example, ("list_before", "list_after")),
+        "failures": build_frame(result.failures, Failure),
+    }
+    findings, examples, failures = (
+        build_table(
+            name,
+            frame,
+            data.add_table(name, frame, f"{make_safe_name(result.task)}-{name}.csv", MAX_CELL_CHARS),
+            folded=name != "failures",
+        )
+        for name, frame in frames.items()
     )
-    columns = [frame.iloc[: PREVIEW_ROWS if folded else MAX_OPEN_ROWS, i] for i in range(frame.shape[1])]
-    texts = [format_column(column, MAX_CELL_CHARS) for column in columns]
-    heads = [_PageColumn(format_cell(c.name), _select_style(c, text)) for c, text in zip(columns, texts, strict=True)]
-    stars = [i for i, head in enumerate(heads) if not head.name.strip()]
-    for right, i in enumerate(reversed(stars)):
-        heads[i] = _PageColumn("*", f"star r{min(right, 2)}")
-    return _PageTable(number, name, heads, list(zip(*texts, strict=True)), len(frame), folded, csv)
+    return findings, _mark_example_changes(examples, result.examples), failures
 
 
-def _mark_example_changes(table: _PageTable, examples: Sequence[Example]) -> _PageTable:
+def _mark_example_changes(table: PageTable, examples: Sequence[Example]) -> PageTable:
     """Return the table with the differences between texts of examples marked."""
     names = [column.name for column in table.columns]
     rows = []
@@ -406,10 +343,20 @@ def _mark_example_changes(table: _PageTable, examples: Sequence[Example]) -> _Pa
     return replace(table, rows=rows)
 
 
-def _select_style(column: pd.Series[Any], texts: Sequence[str]) -> str:
-    """Return the CSS class of a column: numbers are right-aligned, long texts may break anywhere."""
-    long = max(map(len, texts), default=0) > 40
-    return "n" if is_numeric(column) else "t" if long else ""
+def _build_queries_table(results: Sequence[Result], data: PageData) -> tuple[str, PageTable]:
+    """Return the table of all queries, and the measure whose values it has for each ranker; "" if there is none."""
+    import pandas as pd
+
+    findings = [one for result in results for one in result.findings if one.facet == "effectiveness" and one.values]
+    measure = next((one.name for one in findings if not one.name.endswith("%")), "")
+    values = {one.ranker: one.values for one in findings if one.name == measure and not one.where}
+    rows = [
+        {QUERY_COLUMN: qid, "as asked": text, **{name: of.get(qid) for name, of in values.items()}}
+        for qid, text in data.queries.items()
+        if any(qid in of for of in values.values()) or any(qid in of for of in data.first_documents.docnos.values())
+    ]
+    frame = pd.DataFrame(rows, columns=[QUERY_COLUMN, "as asked", *values])
+    return measure, build_table("queries", frame, data.add_table("queries", frame, QUERIES_FILE))
 
 
 def _list_facet_cells(verdict: Verdict | None) -> Iterator[tuple[str, FacetCell]]:
@@ -419,13 +366,14 @@ def _list_facet_cells(verdict: Verdict | None) -> Iterator[tuple[str, FacetCell]
                 yield one.ranker, one.facet_cells[facet]
 
 
-def _add_cell_details(ranker: str, facet_cell: FacetCell, sections: Sequence[_Section], data: _Data) -> tuple[str, str]:
-    """Add the details of a cell, worst query first, and return its key in the scorecard."""
+def _add_cell_details(
+    ranker: str, facet_cell: FacetCell, parts: Sequence[_Part], data: PageData
+) -> tuple[tuple[str, str], tuple[int, str]]:
+    """Add the details of a cell, worst query first; return its key in the scorecard, its number and its result."""
     finding = facet_cell.finding
-    position = next(
-        (i for i, one in enumerate(sections) if any(_is_same_finding(f, finding) for f in one.result.findings)), 0
-    )
-    tables = sections[position].result.tables if sections else {}
+    part = next((one for one in parts if _has_finding(one.result, finding)), parts[0] if parts else None)
+    tables = part.result.tables if part else {}
+    examples = part.result.examples if part else ()
     sign = 1 if finding.better == "higher" else -1
     shown = format_percent if "%" in facet_cell.value else format_cell
     data.facet_cells.append(
@@ -438,26 +386,30 @@ def _add_cell_details(ranker: str, facet_cell: FacetCell, sections: Sequence[_Se
             "ranker": ranker,
             "values": [[q, shown(float(v))] for q, v in sorted(finding.values.items(), key=lambda one: sign * one[1])],
             "details": [
-                sections[position].numbers[name]
-                for name in tables
-                if {QUERY_COLUMN, RANKER_COLUMN} <= set(tables[name])
+                part.numbers[name] for name in tables if part and {QUERY_COLUMN, RANKER_COLUMN} <= set(tables[name])
             ],
-            "section": position + 1,
+            "lists": {
+                one.query: (one.change, one.list_before, one.list_after)
+                for one in reversed(examples)  # the first example of a query is the largest change
+                if one.ranker == ranker and one.list_after
+            },
         }
     )
-    return ranker, facet_cell.facet
+    return (ranker, facet_cell.facet), (len(data.facet_cells) - 1, part.anchor if part else "overview")
 
 
-def _is_same_finding(one: Finding, other: Finding) -> bool:
-    return (one.task, one.ranker, one.name, one.where) == (other.task, other.ranker, other.name, other.where)
+def _has_finding(result: Result, finding: Finding) -> bool:
+    key = (finding.task, finding.ranker, finding.name, finding.where)
+    return any((one.task, one.ranker, one.name, one.where) == key for one in result.findings)
 
 
-def _build_case(worst_finding: Any) -> _Case:
+def _build_case(worst_finding: Any, excerpts: Mapping[str, str]) -> _Case:
     example: Example | None = worst_finding.example
     if example is None:
         return _Case(worst_finding, Markup(""), Markup(""), "")
     before, after = mark_differences(example.before, example.after)
-    return _Case(worst_finding, before, after, _describe_rank_change(example))
+    lists = compare_lists(example.list_before, example.list_after, ("before", "after"), excerpts)
+    return _Case(worst_finding, before, after, _describe_rank_change(example), lists if example.list_after else None)
 
 
 def _describe_rank_change(example: Example) -> str:
@@ -474,16 +426,20 @@ def _describe_rank_change(example: Example) -> str:
     return f"The document {example.document} {verb} {way}."
 
 
-def _sort_open_gates(verdict: Verdict | None) -> list[GateResult]:
-    """Return the gate results that do not pass, failures first."""
-    order = (FAIL, WARN, INCONCLUSIVE, NOT_TESTED)
-    shown = [one for one in verdict.gate_results if one.status in order] if verdict else []
-    return sorted(shown, key=lambda one: order.index(one.status))
+def _select_gates(verdict: Verdict | None) -> list[GateResult]:
+    """Return the gate results, failures first."""
+    every = list(verdict.gate_results) if verdict else []
+    return sorted(every, key=lambda one: STATUSES_WORST_FIRST.index(one.status))
+
+
+def _select_open_gates(verdict: Verdict | None) -> list[GateResult]:
+    """Return the results of the user's own gates that do not pass; the scorecard shows those of the default gate."""
+    return [one for one in _select_gates(verdict) if one.status != PASS and one.rule not in DEFAULT_GATE_RULES]
 
 
 def _count_statuses(verdict: Verdict | None) -> dict[str, int]:
     statuses = [result.status for result in verdict.gate_results] if verdict else []
-    return {status: statuses.count(status) for status in (FAIL, WARN, INCONCLUSIVE, NOT_TESTED, PASS)}
+    return {status: statuses.count(status) for status in STATUSES_WORST_FIRST}
 
 
 def _flatten(value: Any, name: str = "") -> Iterator[tuple[str, str]]:

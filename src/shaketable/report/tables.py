@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from shaketable.report import format_cell, format_column, is_numeric
+from shaketable.report import format_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,8 +48,8 @@ def to_markdown(frame: pd.DataFrame) -> str:
     |:--|--:|
     | a\\|b | 0.5000 |
     """
-    names, rows = _format_texts(frame, escape_markdown)
-    rule = [("--:" if numeric else ":--") for numeric in _find_numeric(frame)]
+    names, kinds, rows = _format_texts(frame, escape_markdown)
+    rule = [("--:" if numeric else ":--") for numeric in kinds]
     lines = [f"| {' | '.join(names)} |", f"|{'|'.join(rule)}|", *(f"| {' | '.join(row)} |" for row in rows)]
     return "\n".join(lines)
 
@@ -81,8 +81,8 @@ def to_latex(frame: pd.DataFrame) -> str:
     \\bottomrule
     \\end{tabular}
     """
-    names, rows = _format_texts(frame, escape_latex, MINUS)
-    columns = "".join("r" if numeric else "l" for numeric in _find_numeric(frame))
+    names, kinds, rows = _format_texts(frame, escape_latex, MINUS)
+    columns = "".join("r" if numeric else "l" for numeric in kinds)
     ended = [f"{' & '.join(row)} \\\\" for row in rows]
     parts = [f"\\begin{{tabular}}{{{columns}}}", r"\toprule", f"{' & '.join(names)} \\\\", r"\midrule", *ended]
     return "\n".join([*parts, r"\bottomrule", r"\end{tabular}"])
@@ -107,15 +107,11 @@ TABLE_FORMATS: Mapping[str, tuple[str, Callable[[pd.DataFrame], str]]] = {
 
 def _format_texts(
     frame: pd.DataFrame, escape: Callable[[str], str], minus: str = "-"
-) -> tuple[list[str], list[list[str]]]:
-    """Return the headings and the rows; `minus` replaces the hyphen before a number."""
-    names = [escape(format_cell(name)) for name in frame.columns]
-    columns = []
-    for i, numeric in enumerate(_find_numeric(frame)):
-        texts = format_column(frame.iloc[:, i])
-        columns.append([escape(re.sub("^-", minus, text) if numeric else text) for text in texts])
-    return names, [list(row) for row in zip(*columns, strict=True)]
-
-
-def _find_numeric(frame: pd.DataFrame) -> list[bool]:
-    return [is_numeric(frame.iloc[:, i]) for i in range(frame.shape[1])]
+) -> tuple[list[str], list[bool], list[list[str]]]:
+    """Return the headings, which columns are numeric, and the rows; `minus` replaces the hyphen before a number."""
+    shown = format_frame(frame)
+    columns = [
+        [escape(re.sub("^-", minus, text) if numeric else text) for text in texts] for _, numeric, texts in shown
+    ]
+    names, kinds = [escape(name) for name, _, _ in shown], [numeric for _, numeric, _ in shown]
+    return names, kinds, [list(row) for row in zip(*columns, strict=True)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.cells import cell_len
@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from shaketable.report import format_cell, format_column, is_numeric
+from shaketable.report import format_cell, format_frame
 from shaketable.report.system_table import LETTERS, SYSTEM_HEADING, Cell, typeset
 
 if TYPE_CHECKING:
@@ -70,7 +70,11 @@ def show_table(console: Console, title: str, frame: pd.DataFrame, notes: Sequenc
     if frame.empty:
         console.print(Text("  (no rows)", style="dim"))
     else:
-        _print_columns(console, [_build_column(frame.iloc[:MAX_ROWS, i]) for i in range(frame.shape[1])])
+        columns = format_frame(frame.iloc[:MAX_ROWS])
+        _print_columns(
+            console,
+            [_TerminalColumn(Text(name), tuple(map(Text, texts)), numeric) for name, numeric, texts in columns],
+        )
     if len(frame) > MAX_ROWS:
         console.print(Text(f"… and {len(frame) - MAX_ROWS} more rows in the files", style="dim"))
     for note in notes:
@@ -110,10 +114,6 @@ def _print_columns(console: Console, columns: Sequence[_TerminalColumn]) -> None
         if i:
             console.print()
         console.print(_build_table(part, console.width))
-
-
-def _build_column(values: pd.Series[Any]) -> _TerminalColumn:
-    return _TerminalColumn(Text(format_cell(values.name)), tuple(map(Text, format_column(values))), is_numeric(values))
 
 
 def _split_columns(columns: Sequence[_TerminalColumn], width: int) -> Iterator[list[_TerminalColumn]]:

@@ -31,7 +31,7 @@ OUTCOME_STYLES = {"passed": "bold green", "failed": "bold red", "inconclusive": 
 MAX_RULES_SHOWN = 4
 WIDE_SCREEN_COLUMNS = 100
 """The width of a terminal from which the verdict is limited to `MAX_LINES`."""
-NOT_ENFORCED = "not enforced; add --gate"
+GATE_REMEDY = "add --gate"
 
 
 @dataclass(frozen=True)
@@ -57,16 +57,17 @@ LAYOUTS = (
 """Layouts from the fullest; nothing is cut off inside a sentence, whole parts are left to the report instead."""
 
 
-def print_verdict(console: Console, verdict: Verdict, *, enforced: bool = True) -> None:
-    """Print the verdict; `enforced` says whether the default gate decides the exit code."""
-    for line in render_lines(verdict, console.width, enforced=enforced):
+def print_verdict(console: Console, verdict: Verdict, *, enforced: bool = True, remedy: str = GATE_REMEDY) -> None:
+    """Print the verdict; `enforced` says whether the default gate decides the exit code, `remedy` how it would."""
+    for line in render_lines(verdict, console.width, enforced=enforced, remedy=remedy):
         console.print(line, no_wrap=True, overflow="ignore", crop=False)
 
 
-def render_lines(verdict: Verdict, width: int, *, enforced: bool = True) -> list[Text]:
+def render_lines(verdict: Verdict, width: int, *, enforced: bool = True, remedy: str = GATE_REMEDY) -> list[Text]:
     """Return the lines of the verdict in the fullest layout that fits; rankers are left out last."""
     most = MAX_LINES if width >= WIDE_SCREEN_COLUMNS else MAX_LINES * 2
-    head = [*_render_headline(verdict, width, enforced), *_render_rules(verdict.gate_results, width)]
+    aside = "" if enforced else f" (not enforced; {remedy})"
+    head = [*_render_headline(verdict, width, aside), *_render_rules(verdict.gate_results, width)]
     for layout in LAYOUTS:
         lines = [*head, *_render_body(verdict, verdict.ranker_verdicts, layout, width)]
         if len(lines) <= most:
@@ -81,9 +82,9 @@ def render_lines(verdict: Verdict, width: int, *, enforced: bool = True) -> list
     return [*lines[: most - 1], Text("… the rest is in the report", style="dim")]
 
 
-def _render_headline(verdict: Verdict, width: int, enforced: bool) -> list[Text]:
+def _render_headline(verdict: Verdict, width: int, not_enforced: str) -> list[Text]:
     word = verdict.outcome.upper()
-    aside = f" ({NOT_ENFORCED})" if verdict.outcome == "failed" and not enforced else ""
+    aside = not_enforced if verdict.outcome == "failed" else ""
     lines = _wrap_text(f"{word}{aside}: {verdict.headline}" if word else verdict.headline, width)
     lines[0].stylize(OUTCOME_STYLES.get(verdict.outcome, "bold"), 0, len(word))
     return lines
@@ -103,7 +104,7 @@ def _render_body(
     verdict: Verdict, ranker_verdicts: Sequence[RankerVerdict], layout: _Layout, width: int
 ) -> Iterator[Text]:
     for one in ranker_verdicts:
-        if one.role != FIRST_STAGE or layout.first_stage:
+        if one.facet_cells and (one.role != FIRST_STAGE or layout.first_stage):
             yield from _render_ranker(one, verdict, layout, width)
     for number, worst in enumerate(verdict.worst_findings, 1):
         yield from _render_worst_finding(number, worst, layout, width)

@@ -6,7 +6,7 @@ Findings with a facet get a status by `shaketable.measures.status`; this module 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import isfinite
 from typing import Any, Literal, TypeAlias
 
@@ -36,6 +36,8 @@ from shaketable.report.scorecard import FacetCell, Scorecard, build_scorecards, 
 
 UNDER_TEST, FIRST_STAGE = "under test", "first stage"
 MAX_WORST_FINDINGS = 3
+PRINTED_COLUMNS = 100
+"""The width of a verdict as text."""
 MAX_NAMES = 3
 """The maximum number of rankers that the headline names."""
 MAX_QUERY_CHARS = 60
@@ -94,6 +96,17 @@ class Verdict:
         """True if all rules hold, False if one fails, None if the outcome is inconclusive or there are no rules."""
         return {"passed": True, "failed": False}.get(self.outcome)
 
+    def __str__(self) -> str:
+        """Return the lines that a terminal of `PRINTED_COLUMNS` columns shows."""
+        from shaketable.report.terminal_summary import render_lines
+
+        return "\n".join(line.plain for line in render_lines(self, PRINTED_COLUMNS))
+
+    def _repr_html_(self) -> str:
+        from shaketable.report.notebook import render_audit
+
+        return render_audit("Verdict", self)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values without the values by query of findings, which are in the results."""
         plain = asdict(self) | {"passed": self.passed}
@@ -129,11 +142,18 @@ def build_verdict(
         )
         for name, card in cards.items()
     )
+    if not provenance.get("rankers") and any(result.conclusions for result in results):
+        # an evaluation of runs tests no facet of robustness but effectiveness, and states its own conclusions
+        ranker_verdicts = tuple(replace(one, facet_cells={}) for one in ranker_verdicts)
+        cards = {}
     has_cells = any(card.cells for card in cards.values())
     every = every if has_cells else tuple(gate_results)  # the default gate has nothing to judge
-    outcome = _decide_outcome(every)
+    outcome = decide_outcome(every)
+    said = [format_cell(text) for result in results for text in result.conclusions]
+    if has_cells or not said:
+        said = [_compose_headline(ranker_verdicts, every, outcome), *said]
     return Verdict(
-        _compose_headline(ranker_verdicts, every, outcome),
+        " ".join(said),
         outcome,
         tuple(sort_facets({facet for card in cards.values() for facet in card.cells})),
         ranker_verdicts,
@@ -145,7 +165,7 @@ def build_verdict(
     )
 
 
-def _decide_outcome(gate_results: Sequence[GateResult]) -> Outcome:
+def decide_outcome(gate_results: Sequence[GateResult]) -> Outcome:
     """Return the outcome: a missing or undecided test is not a pass."""
     if not gate_results:
         return ""
@@ -189,7 +209,8 @@ def _describe_ranker(card: Scorecard, first: bool, alone: bool) -> str:
     passes = sum(cell.status == PASS and not facet_is_relative(facet) for facet, cell in card.cells.items())
     said = [f"{verb} {join_names(names)}" for verb, names in groups.items() if names]
     said += [f"passes {passes} other facet{'s' if passes > 1 else ''}"] if passes and said else []
-    said += [f"passes all {passes} tested facets"] if passes and len(said) == 0 else []
+    every = "the one tested facet" if passes == 1 else f"all {passes} tested facets"
+    said += [f"passes {every}"] if passes and len(said) == 0 else []
     return f"{start}; it {join_names(said)}." if said else f"{start}."
 
 

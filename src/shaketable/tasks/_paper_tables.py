@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shaketable.core.results import Figure
+from shaketable.core.results import MARK_SUFFIX, Figure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,17 +49,17 @@ ARROW_NOTE = (
 )
 
 
-def format_with_arrow(value: float, before: float, star: str) -> str:
-    """Return a mean, with an arrow if the change is significant.
+def choose_arrow(value: float, before: float, star: str) -> str:
+    """Return an arrow if the change is significant.
 
-    >>> format_with_arrow(0.25, 0.5, "*"), format_with_arrow(0.5, 0.25, "")
-    ('0.2500↓', '0.5000')
+    >>> choose_arrow(0.25, 0.5, "*"), choose_arrow(0.5, 0.25, "")
+    ('↓', '')
     """
-    return f"{value:.4f}{('↓' if value < before else '↑') if star.strip() else ''}"
+    return ("↓" if value < before else "↑") if star.strip() else ""
 
 
 def pivot_rankers(rows: Sequence[Mapping[Any, Any]], by: Sequence[str], value: str, star: str) -> pd.DataFrame:
-    """Return one row for each variation, with a column for each ranker.
+    """Return one row for each variation, with a column of means and a column of arrows for each ranker.
 
     The first row has the means of the original queries.
     """
@@ -68,7 +68,10 @@ def pivot_rankers(rows: Sequence[Mapping[Any, Any]], by: Sequence[str], value: s
     first = dict.fromkeys(by[:-1], "") | {by[-1]: ORIGINAL_QUERY_ROW}
     wide: dict[tuple[Any, ...], dict[str, Any]] = {(): first}
     for row in rows:
-        first.setdefault(row["ranker"], format_with_arrow(row["before"], row["before"], ""))
+        mark = f"{row['ranker']}{MARK_SUFFIX}"
+        first.setdefault(row["ranker"], row["before"])
+        first.setdefault(mark, "")
         line = wide.setdefault(tuple(row[name] for name in by), {name: row[name] for name in by})
-        line[row["ranker"]] = format_with_arrow(row[value], row["before"], row[star])
+        line[row["ranker"]] = row[value]
+        line[mark] = choose_arrow(row[value], row["before"], row[star])
     return pd.DataFrame(list(wide.values()))

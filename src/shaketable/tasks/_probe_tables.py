@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shaketable.core.protocols import Probe
-from shaketable.core.results import Example, Figure, Finding
+from shaketable.core.results import MARK_SUFFIX, Example, Figure, Finding
 from shaketable.measures.facets import FOOLED, PROBES_FACET, WRONG_PAIRS, name_test
 from shaketable.measures.preference import (
     MIN_SAMPLES,
@@ -58,6 +58,7 @@ MAX_STRONGEST_PER_RANKER = 5
 CHANCE_BOTH_RIGHT = 0.25
 """The share of crossed pairs for which random preferences are right in both directions."""
 MAX_EXAMPLES_PER_PROBE = 2
+CHANCE_MARK, FEW_SAMPLES_MARK = "°", " (few)"
 
 
 @dataclass
@@ -128,7 +129,9 @@ def _build_strategy_tables(details: pd.DataFrame) -> dict[str, pd.DataFrame]:
         wide = []
         for (test, part), cells in rows.groupby(["test", "documents"], sort=False):
             row = {"test": test, "documents": part}
-            row |= {str(one["ranker"]): format_cell(one.to_dict()) for _, one in cells.iterrows()}
+            for _, one in cells.iterrows():
+                row[str(one["ranker"])] = one["s"] if one["samples"] else None
+                row[f"{one['ranker']}{MARK_SUFFIX}"] = choose_mark(one.to_dict())
             wide.append(row | {"samples": int(cells["samples"].max())})
         table = pd.DataFrame(wide)
         if len(table):
@@ -143,15 +146,28 @@ def _build_strategy_tables(details: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return tables
 
 
-def format_cell(cell: Mapping[Any, Any]) -> str:
-    """Format a cell of a table like the paper's."""
+def choose_mark(cell: Mapping[Any, Any]) -> str:
+    """Return the mark of a number: few samples, or perhaps due to chance, as in the paper's tables."""
     if not cell["samples"]:
-        return "–"
-    text = f"|{cell['s']:.2f}|" if cell["symmetric"] else f"{cell['s']:+.2f}"
-    text = "0.00" if text in ("+0.00", "-0.00") else text
+        return ""
     if cell["samples"] < MIN_SAMPLES:
-        return f"({text})"
-    return text if cell["symmetric"] or cell["significant"] else f"{text}°"
+        return FEW_SAMPLES_MARK
+    return "" if cell["symmetric"] or cell["significant"] else CHANCE_MARK
+
+
+def conclude_probes(tables: Mapping[str, pd.DataFrame], *, has_panel: bool) -> Iterator[str]:
+    """Yield a sentence on the user's own pairs and, if no test decides a facet, on the strongest preferences."""
+    if USER_PAIRS_TABLE in tables:
+        for ranker, rows in tables[USER_PAIRS_TABLE].groupby("ranker", sort=False):
+            yield f"{ranker} meets the expectation in {int(rows['passed'].sum())} of {len(rows)} of your pairs."
+    elif not has_panel:
+        strongest = tables.get(STRONGEST_TABLE)
+        if strongest is None or not len(strongest):
+            yield "No preference is significant."
+            return
+        for ranker, rows in strongest.groupby("ranker", sort=False):
+            said = ", ".join(f"{row['test']} ({row['s']:+.2f})" for _, row in rows.iterrows())
+            yield f"The strongest preferences of {ranker}: {said}."
 
 
 def _build_slice_rows(

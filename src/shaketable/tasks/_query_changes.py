@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from shaketable.core.documents import Qrels, Run, rank_docnos
 from shaketable.core.errors import BadInput
 from shaketable.core.protocols import can_score_texts
-from shaketable.core.results import Example, Finding
+from shaketable.core.results import LIST_LENGTH, Example, Finding
 from shaketable.measures.effectiveness import Evaluator
 from shaketable.measures.measure_names import parse_measure
 from shaketable.measures.paired_comparison import (
@@ -167,6 +167,8 @@ class ChangedQueryRun:
             document,
             _find_rank(old, document),
             _find_rank(new, document),
+            tuple(old[:LIST_LENGTH]),
+            tuple(new[:LIST_LENGTH]),
         )
 
     def _find_moved_document(self, qid: str, old: Sequence[str], new: Sequence[str], rising: bool) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shaketable.core.results import Example, Figure, Finding
+from shaketable.core.results import MARK_SUFFIX, Example, Figure, Finding
 from shaketable.measures.effectiveness import judged_share
 from shaketable.measures.facets import TYPOS, WORDING
 from shaketable.measures.paired_comparison import (
@@ -180,13 +180,15 @@ def mark_significance(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def build_overview(by_category: pd.DataFrame, change: str) -> pd.DataFrame:
-    """Return a row for each category and a column for each ranker: the change, with a star if it is significant."""
+    """Return a row for each category; for each ranker, the change, and a star if it is significant."""
     import pandas as pd
 
     rows: dict[str, dict[str, Any]] = {}
     for _, row in by_category.iterrows():
         cells = rows.setdefault(row["category"], {"category": row["category"], "valid %": row["valid %"]})
-        cells[row["ranker"]] = f"{row[change]:+.4f}{row['']}" if change == "change" else row[change]
+        cells[row["ranker"]] = row[change]
+        if change == "change":
+            cells[f"{row['ranker']}{MARK_SUFFIX}"] = row[""]
     return pd.DataFrame(list(rows.values()))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from shaketable.core.documents import Run, rank_docnos
 from shaketable.core.errors import NotApplicable
-from shaketable.core.results import Example, Figure, Finding, Result
+from shaketable.core.results import LIST_LENGTH, Example, Figure, Finding, Result
 from shaketable.measures.effectiveness import score_tables
 from shaketable.measures.facets import (
     EFFECTIVENESS,
@@ -153,7 +153,9 @@ class FirstStage:
             ranks = [order.index(found) + 1 if found in order else 0 for order in (old, new)]
             text = experiment.texts[qid]
             values = before[qid], after[qid]
-            cases.append(Example(name, qid, "without the first stage's order", text, text, *values, found, *ranks))
+            lists = tuple(old[:LIST_LENGTH]), tuple(new[:LIST_LENGTH])
+            change = "without the first stage's order"
+            cases.append(Example(name, qid, change, text, text, *values, found, ranks[0], ranks[1], *lists))
         return cases
 
     def _build_notes(self, against: str, judged: bool, several: bool) -> list[str]:

@@ -115,6 +115,7 @@ class Parity:
             tuple(finding for row in rows for finding in _build_findings(row, asked)),
             tuple(examples),
             brief=(PARITY_TABLE, LISTS_TABLE, NOISE_TABLE, LARGEST_DIFFERENCES_TABLE),
+            conclusions=tuple(map(_conclude, rows)),
         )
 
     def _compare_ranker(
@@ -177,8 +178,7 @@ class Parity:
         return row, queries, shown, _select_examples(experiment, name, lists, moved)
 
     def _build_notes(self, experiment: Experiment, reference: str, rows: list[dict[str, Any]]) -> list[str]:
-        notes = [f"{row['ranker']} against {reference}: {row['verdict']}." for row in rows]
-        notes += [
+        notes = [
             (
                 "Every ranker scored the same documents; no cached scores were used. Each ranker ranks "
                 f"{experiment.candidate_description}."
@@ -295,6 +295,16 @@ def _build_query_rows(
             }
         )
     return rows
+
+
+def _conclude(row: dict[str, Any]) -> str:
+    """Return the verdict on a ranker with the numbers that it rests on."""
+    changed = row["means"]["lists that change %"]
+    return (
+        f"{row['ranker']} against {row['reference']}: {row['verdict']}. The largest score difference is "
+        f"{row['largest difference']:.3g} (noise floor {row['noise floor']:.3g}), and {changed.value:.1f} % of "
+        f"{row['queries']} lists change."
+    )
 
 
 def _build_overview_row(row: dict[str, Any]) -> dict[str, Any]:

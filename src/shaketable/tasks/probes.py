@@ -46,6 +46,7 @@ from shaketable.tasks._probe_tables import (
     build_probe_figures,
     build_probe_findings,
     build_probe_tables,
+    conclude_probes,
     list_left_out,
     measure_fooled,
     measure_wrong_pairs,
@@ -141,6 +142,7 @@ class ProbesTask:
             (*build_probe_findings(details, rows.directions), *rows.panel),
             tuple(sorted(rows.examples, key=lambda one: one.change not in degrading or one.value_after <= 0)),
             brief=tuple(key for key in BRIEF_TABLES if key in tables),
+            conclusions=tuple(conclude_probes(tables, has_panel=bool(rows.panel))),
             sources={name: f"MacAvaney et al. 2022, Table {number}" for number, name in enumerate(PAPER_TABLES, 1)},
         )
 
@@ -262,9 +264,9 @@ class ProbesTask:
         )
         yield (
             f"° marks a number that may be due to chance (paired t-test, p of {PROBE_SIGNIFICANCE_LEVEL} or more after "
-            f"correction by {self.correction} for the cells of a table). A number in parentheses comes from fewer than "
-            f"{MIN_SAMPLES} samples, too few for a claim. A number between bars, | |, belongs to a test without a "
-            "direction: it is the share of pairs whose scores differ by more than delta."
+            f"correction by {self.correction} for the cells of a table). (few) marks a number from fewer than "
+            f"{MIN_SAMPLES} samples, too few for a claim. The numbers of tests without a direction are the shares of "
+            "pairs whose scores differ by more than delta."
         )
         if self.delta is None:
             values: dict[str, dict[str, None]] = {}

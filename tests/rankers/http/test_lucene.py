@@ -53,7 +53,7 @@ def test_the_address_of_the_index_is_enough(served):
 def test_a_verdict_from_a_url_and_a_query_log(served, log, tmp_path):
     tasks = ("query_typos(draws=1)", "consistency", "agreement", "probes")
     audit = st.audit(f"files?queries={log}", {"lucene": f"search:{served[0]}"}, tasks)
-    cells = {cell.facet: cell.status for one in audit.verdict().ranker_verdicts for cell in one.facet_cells.values()}
+    cells = {cell.facet: cell.status for one in audit.verdict.ranker_verdicts for cell in one.facet_cells.values()}
     assert cells["repeatability"] in ("pass", "inconclusive")
     assert "query typos" in cells
     assert not {"input order", "ties", "probes", "attack"} & set(cells)

@@ -92,5 +92,5 @@ def test_a_verdict_on_postgresql(url, tmp_path):
     assert found["nDCG@10"] > 0.3
     assert found[CHANGED_ANSWERS] == 0
     assert "detected json, with ids in id, texts in text and scores in score" in audit.remarks["postgres"]
-    facets = {cell.facet for one in audit.verdict().ranker_verdicts for cell in one.facet_cells.values()}
+    facets = {cell.facet for one in audit.verdict.ranker_verdicts for cell in one.facet_cells.values()}
     assert {"effectiveness", "query typos", "repeatability"} <= facets

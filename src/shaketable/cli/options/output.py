@@ -13,6 +13,9 @@ from shaketable.cli.options.gates import Require
 from shaketable.cli.options.groups import make_option, make_repeatable
 
 AuditFolder = Annotated[Path, typer.Argument(metavar="AUDIT", help="The folder that 'shaketable audit' wrote.")]
+AuditFolders = Annotated[
+    list[Path], typer.Argument(metavar="AUDIT...", help="The folders that 'shaketable audit' wrote.")
+]
 BaseAudit = Annotated[
     str, typer.Argument(metavar="BASE", help="The earlier audit: the path of its folder, or of its results.json.")
 ]
@@ -141,16 +144,20 @@ class BuildServerFlags:
 
 @dataclass(frozen=True)
 class ReportFlags:
-    """The gates of a report, and the target of its JSON."""
+    """The gates of a report, and its output besides the verdict."""
 
     require: Require = None
+    tables: AllTables = False
+    table: TableNames = None
     json_to: Json = None
 
 
 @dataclass(frozen=True)
 class TableFlags:
-    """The files and formats of the tables of an evaluation."""
+    """The tables of an evaluation: those to print, and the files and formats of all."""
 
+    tables: AllTables = False
+    table: TableNames = None
     json_to: Json = None
     csv_to: Csv = None
     latex_to: Latex = None

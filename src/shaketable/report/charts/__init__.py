@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shaketable.core.errors import BadInput, MissingExtra
 from shaketable.core.results import Figure, Result
@@ -21,6 +21,7 @@ from shaketable.report.svg import FONT_FAMILY, sanitize_svg
 
 if TYPE_CHECKING:
     import pandas as pd
+    from altair.typing import ChartType
 
 _TEXT_STYLE = {"labelColor": "currentColor", "titleColor": "currentColor", "labelFontSize": 11, "titleFontSize": 11}
 _VEGA_CONFIG = {
@@ -79,22 +80,46 @@ def draw_svg(figure: Figure, table: pd.DataFrame, colors: Colors | None = None, 
     frame, notes = _limit_rows(figure, kind, table)
     if frame.empty or len(frame) > MAX_DRAWN_ROWS:
         return ""
-    try:
-        import altair as alt
-        import vl_convert
-    except ModuleNotFoundError as error:
-        raise MissingExtra("report", "drawing plots") from error
+    chart = _draw_rows(figure, kind, frame, notes, colors, key_columns)
+    described = chart.to_dict(validate=False)
+    svg = _import_plotting()[1].vegalite_to_svg(described, config=_VEGA_CONFIG, allowed_base_urls=[])
+    return sanitize_svg(svg, format_cell(figure.title))
+
+
+def build_chart(figure: Figure, table: pd.DataFrame) -> ChartType:
+    """Return a figure as an Altair chart."""
+    kind = _find_chart_kind(figure)
+    return _draw_rows(figure, kind, *_limit_rows(figure, kind, table))
+
+
+def _draw_rows(
+    figure: Figure,
+    kind: ChartKind,
+    frame: pd.DataFrame,
+    notes: list[str],
+    colors: Colors | None = None,
+    key_columns: Sequence[str] = (),
+) -> ChartType:
+    alt, _ = _import_plotting()
     names = {role: format_cell(getattr(figure, role)) for role in ("color", "x", "y") if getattr(figure, role)}
     own = {} if "color" in kind.numeric_roles else _assign_colors([list_distinct(frame, "color")])
     roles = {getattr(figure, role): role for role in names}
     plot = Plot(frame, names, {**own, **(colors or {})}, tuple(roles[key] for key in key_columns))
     with alt.utils.schemapi.debug_mode(False):  # schema checks would double the time
-        chart = kind.draw(plot)
+        chart: ChartType = kind.draw(plot)
         if notes:
             chart = alt.concat(chart, title=alt.TitleParams(notes, orient="bottom", offset=10, fontStyle="italic"))
-        described = chart.to_dict(validate=False)
-    svg = vl_convert.vegalite_to_svg(described, config=_VEGA_CONFIG, allowed_base_urls=[])
-    return sanitize_svg(svg, format_cell(figure.title))
+    return chart
+
+
+def _import_plotting() -> tuple[Any, Any]:
+    """Return altair and vl_convert, which the extra `report` installs."""
+    try:
+        import altair
+        import vl_convert
+    except ModuleNotFoundError as error:
+        raise MissingExtra("report", "drawing plots") from error
+    return altair, vl_convert
 
 
 def assign_page_colors(results: Iterable[Result]) -> dict[str, str]:

@@ -1,0 +1,76 @@
+"""The page of an audit of eight rankers: its size, and the time until it can be used in a browser.
+
+    python benchmarks/page.py [--quick]
+
+Size: bytes of report.html. Limit: 2 MB. Interactive: from opening the file until a click on a section of the menu has
+shown that section, median of several windows. Limit: 1 s, on a machine that does nothing else. Needs Chromium.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import shaketable as st
+from shaketable.report.page import MAX_PAGE_BYTES
+
+INTERACTIVE_LIMIT_S = 1.0
+WINDOWS = 5
+RANKERS = {
+    "bm25": "bm25",
+    "ql": "ql",
+    "ql_jm": "ql_jm",
+    "rm3": "rm3",
+    "flat": "bm25(k1=0.3)",
+    "short": "bm25(b=1.0)",
+    "loose": "ql(mu=50)",
+    "wide": "rm3(base=ql)",
+}
+QUICK_TASKS = ("effectiveness", "first-stage", "risk", "query_typos(draws=1)", "document-form")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="five tasks instead of all")
+    tasks = QUICK_TASKS if parser.parse_args().quick else ()
+    if CHROMIUM is None:
+        sys.exit("Chromium is not installed")
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["SHAKETABLE_HOME"] = str(Path(folder, "home"))
+        audit = st.audit("sample", RANKERS, tasks)
+        path = Path(folder, "report.html")
+        path.write_text(audit.to_html(), encoding="utf-8")
+        size = path.stat().st_size
+        seconds = [open_page(path) for _ in range(WINDOWS)]
+    took = statistics.median(seconds)
+    print(f"size         {size / 1e6:5.2f} MB, limit {MAX_PAGE_BYTES / 1e6:.0f} MB ({len(RANKERS)} rankers)")
+    print(f"interactive  {took:5.2f} s, limit {INTERACTIVE_LIMIT_S:.0f} s (worst of {WINDOWS}: {max(seconds):.2f} s)")
+    if size > MAX_PAGE_BYTES or took > INTERACTIVE_LIMIT_S:
+        sys.exit("a limit is exceeded")
+
+
+def open_page(path: Path) -> float:
+    """Open the page in a new browser, select a section, and return the seconds until it is shown."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        started = time.perf_counter()
+        page.goto(path.as_uri())
+        page.locator(".contents a").nth(5).click()
+        page.locator("main > section:not([hidden]) h2").first.wait_for()
+        took = time.perf_counter() - started
+        browser.close()
+    return took
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""Execute the notebooks of this folder and write their outputs: `make examples`.
+
+The cells run in a fresh namespace, as Jupyter would run them: what a cell prints and the value of its last expression
+are its outputs. No Jupyter is needed.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent
+
+
+def main() -> None:
+    """Execute all notebooks, each in an empty folder with empty caches, and write them back."""
+    for path in list_notebooks():
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        with tempfile.TemporaryDirectory() as folder, work_in(Path(folder)):
+            outputs = execute(notebook)
+        for number, (cell, shown) in enumerate(zip(list_code(notebook), outputs, strict=True), 1):
+            cell["outputs"], cell["execution_count"] = shown, number
+        path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        print(path.name)
+
+
+def list_notebooks() -> list[Path]:
+    """Return the notebooks of this folder."""
+    return sorted(FOLDER.glob("*.ipynb"))
+
+
+def list_code(notebook: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the code cells of a notebook."""
+    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+
+
+def execute(notebook: dict[str, Any]) -> list[list[dict[str, Any]]]:
+    """Run the code cells one after another, and return the outputs of each."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    return [run_cell("".join(cell["source"]), names) for cell in list_code(notebook)]
+
+
+def run_cell(source: str, names: dict[str, Any]) -> list[dict[str, Any]]:
+    """Run a cell and return what it prints, and the value of its last expression as text and HTML."""
+    tree = ast.parse(source)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    printed, outputs, value = io.StringIO(), [], None
+    with contextlib.redirect_stdout(printed):
+        exec(compile(tree, "<cell>", "exec"), names)  # noqa: S102 - the notebooks are ours
+        if isinstance(last, ast.Expr):
+            value = eval(compile(ast.Expression(last.value), "<cell>", "eval"), names)  # noqa: S307
+    if printed.getvalue():
+        outputs.append({"output_type": "stream", "name": "stdout", "text": split_lines(printed.getvalue())})
+    if value is not None:
+        data = {"text/plain": split_lines(repr(value))}
+        if html := getattr(value, "_repr_html_", lambda: None)():
+            data = {"text/html": split_lines(html), "text/plain": [f"{type(value).__name__}(…)"]}
+        outputs.append({"output_type": "display_data", "data": data, "metadata": {}})
+    return outputs
+
+
+def split_lines(text: str) -> list[str]:
+    """Return the lines of a text as a notebook stores them."""
+    return text.splitlines(keepends=True)
+
+
+@contextlib.contextmanager
+def work_in(folder: Path) -> Iterator[None]:
+    """Change to a folder that also holds the caches."""
+    before, home = Path.cwd(), os.environ.get("SHAKETABLE_HOME")
+    os.environ["SHAKETABLE_HOME"] = str(folder / "home")
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+        if home is None:
+            del os.environ["SHAKETABLE_HOME"]
+        else:
+            os.environ["SHAKETABLE_HOME"] = home
+
+
+if __name__ == "__main__":
+    sys.exit(main())
