@@ -14,6 +14,7 @@ import shaketable as st
 from shaketable.api.audit import Audit
 from shaketable.core.results import Example, Finding
 from shaketable.report.files import write_tables
+from shaketable.report.first_documents import FirstDocuments
 from shaketable.report.gates import GateResult
 from shaketable.report.page import MAX_PAGE_BYTES, render_page, write_page
 from shaketable.report.verdict import FIRST_STAGE, UNDER_TEST, FacetCell, RankerVerdict, Verdict, WorstFinding
@@ -307,7 +308,11 @@ def test_hostile_texts_stay_inert(browser: Any, tmp_path: Path) -> None:
     summary = per_query[["ranker", "value"]]
     result = replace(result, tables={**result.tables, MORE_HOSTILE[1]: per_query, MORE_HOSTILE[0]: summary})
     facts = dict(zip(HOSTILE, HOSTILE[::-1], strict=True))
-    write_page(path, HOSTILE[4], facts, [result], {"queries": queries, HOSTILE[0]: HOSTILE}, hostile_answer())
+    provenance = {"queries": queries, HOSTILE[0]: HOSTILE}
+    lists = {ranker: dict.fromkeys(MORE_HOSTILE, HOSTILE) for ranker in (MORE_HOSTILE[0], MORE_HOSTILE[1])}
+    documents = FirstDocuments(lists, dict.fromkeys(HOSTILE, MORE_HOSTILE[1]))
+    text = render_page(HOSTILE[4], facts, [result], provenance, hostile_answer(), documents)
+    path.write_text(text, encoding="utf-8")
     with opened(browser, path) as page:
         shown(page, "article[id=s1]")
         for fold in page.locator("details").all():
@@ -327,6 +332,8 @@ def test_hostile_texts_stay_inert(browser: Any, tmp_path: Path) -> None:
         page.locator("#drill[open] .found tbody tr").first.wait_for()
         assert MORE_HOSTILE[0] in texts(page, "#drill td")
         page.locator("#drill[open] td button").first.click()
+        assert page.locator("#drill .list li").count() == 2 * len(HOSTILE)
+        assert HOSTILE[0] in texts(page, "#drill .docno")
         assert page.evaluate("window.hacked") is None
         assert page.evaluate("document.scripts.length") == 1
         assert page.evaluate("document.querySelectorAll('iframe, img, object, embed, form, link').length") == 0
