@@ -123,5 +123,11 @@ class BudgetOptions(TypedDict, total=False):
     price_per_1k: float | None
 
 
+class DryRunOptions(BudgetOptions, total=False):
+    """Options of a dry run: the budget, and the latency of a request to an endpoint in seconds."""
+
+    seconds_per_request: float
+
+
 class TrainingOptions(CandidateOptions, WorkOptions, total=False):
     """The options of a training: those of `CandidateOptions` and `WorkOptions`."""

@@ -48,11 +48,8 @@ def audit(
     where = collection.to_options(query_types)
     check_gate_findings(rules, *given, languages=languages, **where)
     if cost.dry_run:
-        seconds = cost.seconds_per_request
         shown_to: WorkOptions = {"progress": show_progress, "notify": notify}
-        counted = dry_run(
-            *given, seconds_per_request=seconds, languages=languages, **cost.to_options(), **where, **shown_to
-        )
+        counted = dry_run(*given, languages=languages, **cost.to_dry_run_options(), **where, **shown_to)
         return show_dry_run(counted, shown.json_to)
     done = st.audit(*given, **where, **run.to_options(), **cost.to_options(), gated=gate, languages=languages)
     done = save_with_gates(done, out, rules, {"require": gates.require, "rules": gates.rules, "gate": gate})

@@ -6,11 +6,13 @@ import json
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from shaketable.core.documents import Collection, Doc, Query
+from shaketable.core.documents import Collection, Doc, Query, rank_docnos
 from shaketable.core.errors import BadInput, RankerFailed, ShaketableError
 from shaketable.core.registries import RANKERS
-from shaketable.rankers.http.hits import Hit, HitCorpus, order_scores
+from shaketable.rankers.http.hits import Hit, HitCorpus, HitFields, order_scores, parse_hits
 from shaketable.rankers.http.json_paths import parse_path, select_rows
 from shaketable.scoring.engine import ScoringEngine
 from shaketable.scoring.store import Store
@@ -238,6 +240,36 @@ def test_hits_are_documents_that_are_found_again_from_the_disk(monkeypatch, tmp_
     assert "b" not in other
     assert len(other) == 0
     assert list(corpus.list_documents(["a"]).items()) == [("a", Doc("a boat"))]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from("abcd"), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(JSON, st.sampled_from(["$[*]", "$.a[*]", "$.a.b[*]", "$.a[*].b[*]", "a"]))
+def test_any_answer_gives_hits_or_a_reason(answer, path):
+    rows = select_rows(answer, path) or []
+    fields = HitFields("a", ("b", "c.d"), "b")
+    try:
+        hits = parse_hits(rows, "d", fields)
+    except ValueError:
+        assert not all(isinstance(row, dict) and type(row.get("a")) in (int, float) for row in rows)
+        return
+    scores = order_scores(hits)
+    assert list(scores) == [hit.docno for hit in hits]
+    assert rank_docnos(scores) == list(scores)
+
+
+def test_an_answer_that_is_nested_deeply():
+    deep = {"text": "a boat on the water"}
+    for _ in range(400):
+        deep = {"more": deep, "list": [[[]]]}
+    reply = {"hits": {"hits": [{"_id": "x", "_score": 1.0, "_source": deep}]}}
+    with running(lambda *request: (200, reply, {"X-elastic-product": "Elasticsearch"})) as engine:
+        assert "the hits have no text" in failure(f"search:{engine.root}/films")
 
 
 @pytest.mark.parametrize("path", ["$..a", "$.a[0]", "a b", "", "$.a[*", "__import__('os')"])

@@ -9,7 +9,7 @@ from shaketable.cli.help import Panel
 from shaketable.cli.options.groups import make_option
 
 if TYPE_CHECKING:
-    from shaketable.api.options import BudgetOptions, RunOptions, WorkOptions
+    from shaketable.api.options import BudgetOptions, DryRunOptions, RunOptions, WorkOptions
 
 KeepGoing = Annotated[
     bool,
@@ -127,3 +127,7 @@ class CostFlags:
     def to_options(self) -> BudgetOptions:
         """Return the options of API functions."""
         return {"budget": self.budget, "price_per_1k": self.price_per_1k}
+
+    def to_dry_run_options(self) -> DryRunOptions:
+        """Return the options of a dry run."""
+        return {**self.to_options(), "seconds_per_request": self.seconds_per_request}

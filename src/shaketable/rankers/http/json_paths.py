@@ -8,6 +8,8 @@ from typing import Any
 from shaketable.core.errors import BadInput
 
 PATH_PATTERN = r"\$?((?:\.?[\w@-]+)(?:\.[\w@-]+|\[\*\])*)"
+MAX_FIELD_DEPTH = 5
+"""The depth of nested objects in which a text is looked for."""
 MAX_TEXT_CHARS = 1_000_000
 """Maximum characters of a text that is made of the fields of a hit."""
 
@@ -66,14 +68,12 @@ def join_text(value: Any) -> str:
     >>> join_text(["a boat", "a ship"]), join_text(7), join_text(None)
     ('a boat a ship', '7', '')
     """
-    if isinstance(value, list):
-        return " ".join(filter(None, map(join_text, value)))[:MAX_TEXT_CHARS]
-    if isinstance(value, str | int | float) and not isinstance(value, bool):
-        return str(value)[:MAX_TEXT_CHARS]
-    return ""
+    values = value if isinstance(value, list) else [value]
+    plain = (str(one) for one in values if isinstance(one, str | int | float) and not isinstance(one, bool))
+    return " ".join(filter(None, plain))[:MAX_TEXT_CHARS]
 
 
-def list_string_fields(row: Any, prefix: str = "") -> dict[str, str]:
+def list_string_fields(row: Any, prefix: str = "", depth: int = MAX_FIELD_DEPTH) -> dict[str, str]:
     """Return the dotted names of the fields of an object that hold texts, with these texts.
 
     >>> list_string_fields({"a": {"b": "x"}, "c": ["y", "z"], "d": 1})
@@ -82,7 +82,7 @@ def list_string_fields(row: Any, prefix: str = "") -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in row.items() if isinstance(row, dict) else ():
         if isinstance(value, dict):
-            found |= list_string_fields(value, f"{prefix}{name}.")
+            found |= list_string_fields(value, f"{prefix}{name}.", depth - 1) if depth else {}
         elif isinstance(value, str) or (isinstance(value, list) and value and isinstance(value[0], str)):
             found[f"{prefix}{name}"] = join_text(value)
     return found
