@@ -18,7 +18,8 @@ class Watched:
     name = "watched"
 
     def __init__(self, noise=0.0):
-        self.power, self.noise, self.rng, self.lists, self.outage = 1.0, noise, np.random.default_rng(3), 0, 0
+        self.power, self.spread, self.rng, self.lists, self.outage = 1.0, noise, np.random.default_rng(3), 0, 0
+        self.noise = 0.0  # what it declares
 
     def score(self, slates):
         self.lists += len(slates)
@@ -30,7 +31,7 @@ class Watched:
         if self.outage:
             self.outage -= 1
             return np.zeros(len(scores))
-        return np.array(scores) + self.noise * self.rng.normal(size=len(scores))
+        return np.array(scores) + self.spread * self.rng.normal(size=len(scores))
 
 
 def test_a_ranker_without_noise(tmp_path):
@@ -56,6 +57,16 @@ def test_one_failed_answer_is_no_drift(tmp_path):
     ranker.outage = 1
     assert not st.watch(ranker, state).drift
     assert json.loads(state.read_text())["passing_changes"] == 1
+
+
+def test_a_change_within_declared_noise_is_no_drift(tmp_path):
+    ranker, state = Watched(), tmp_path / "state.json"
+    st.watch(ranker, state)
+    ranker.power = 1.02
+    ranker.noise = 0.1
+    assert not st.watch(ranker, state).drift
+    ranker.noise = 0.0
+    assert st.watch(ranker, state).drift
 
 
 def test_a_ranker_with_noise(tmp_path):

@@ -178,13 +178,14 @@ def describe_baseline(state: WatchState) -> WatchLook:
 def _compare_exact(examiner: Examiner, slates: Sequence[Slate], state: WatchState) -> tuple[float, float, int]:
     """Compare the scores of a ranker without noise; a change counts if it stays when the list is asked for again."""
     scores = _replay(examiner, slates)
-    changed = _find_changed(scores, range(len(slates)), state)
+    noise = float(getattr(examiner.ranker, "noise", 0.0))
+    changed = _find_changed(scores, range(len(slates)), state, noise)
     if not changed:
         return 0.0, _measure_distance(scores, state), 0
     stays = changed
     for _ in range(CONFIRMING_REPLAYS):
         again = _replay(examiner, [slates[i] for i in stays])
-        stays = _find_changed(again, stays, state)
+        stays = _find_changed(again, stays, state, noise)
         if not stays:
             state.passing_changes += 1
             return 0.0, _measure_distance(scores, state), 0
@@ -215,11 +216,12 @@ def _measure_distance(scores: Numbers, state: WatchState) -> float:
     return float(np.abs(scores - np.array(state.reference)).mean()) / state.spread
 
 
-def _find_changed(scores: Numbers, lists: Sequence[int], state: WatchState) -> list[int]:
-    """Return the lists whose scores differ from the reference."""
+def _find_changed(scores: Numbers, lists: Sequence[int], state: WatchState, noise: float) -> list[int]:
+    """Return the lists whose scores differ from the reference by more than the noise that the ranker declares."""
     reference = np.array(state.reference)[list(lists)]
-    largest = np.abs(scores - reference).max(axis=1) / state.spread
-    return [i for i, change in zip(lists, largest.tolist(), strict=True) if change > MIN_CHANGE]
+    tolerance = MIN_CHANGE * state.spread + noise * np.maximum(1.0, np.abs(reference))
+    changed = (np.abs(scores - reference) > tolerance).any(axis=1)
+    return [i for i, differs in zip(lists, changed.tolist(), strict=True) if differs]
 
 
 def _summarise(state: WatchState, evidence: float, distance: float, changed: int, lists: int) -> str:
