@@ -12,8 +12,8 @@ from math import factorial, prod
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shaketable.core.documents import Scores
 from shaketable.measures.rates import exact_interval
 
 AnswerPattern = Literal["", "input order", "one score", "fewer results"]
@@ -38,7 +38,7 @@ class ListOutcome:
     first_score: float = 0.0
 
 
-def chance_of_input_order(scores: NDArray[np.floating]) -> float:
+def chance_of_input_order(scores: Scores) -> float:
     """Return the probability that scores in random order never rise: the product of m! over ties of m, by n!.
 
     >>> chance_of_input_order(np.array([3.0, 2.0, 1.0])), chance_of_input_order(np.array([1.0, 1.0, 1.0]))
@@ -47,7 +47,7 @@ def chance_of_input_order(scores: NDArray[np.floating]) -> float:
     return prod(map(factorial, Counter(scores.tolist()).values())) / factorial(len(scores))
 
 
-def detect_pattern(scores: NDArray[np.floating]) -> AnswerPattern:
+def detect_pattern(scores: Scores) -> AnswerPattern:
     """Return the pattern of scores in input order, if a ranking has it only by a rare chance.
 
     >>> detect_pattern(np.full(5, 0.5)), detect_pattern(np.arange(9.0)[::-1]), detect_pattern(np.arange(9.0))
@@ -60,7 +60,7 @@ def detect_pattern(scores: NDArray[np.floating]) -> AnswerPattern:
     return ""
 
 
-def contradicts(before: NDArray[np.floating], after: NDArray[np.floating], shuffled: NDArray[np.floating]) -> bool:
+def contradicts(before: Scores, after: Scores, shuffled: Scores) -> bool:
     """Return True if a suspicious answer is refuted by the answer to the same texts in another order.
 
     `before` and `after` are the scores of the same texts in the same order; `shuffled` are those of `after` in the

@@ -31,7 +31,9 @@ class Answer:
     @property
     def by_text(self) -> dict[str, float]:
         """The score of each text; empty if there are no scores."""
-        return {} if self.scores is None else dict(zip((doc.text for doc in self.slate.docs), self.scores, strict=True))
+        if self.scores is None:
+            return {}
+        return dict(zip((doc.text for doc in self.slate.docs), self.scores.tolist(), strict=True))
 
 
 def make_slate(query: str, texts: Sequence[str]) -> Slate:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
+from shaketable.core.documents import Slate
 from shaketable.core.errors import RankerFailed
 from shaketable.core.seeding import make_item_rng
 from shaketable.datasets.known_answers import KnownAnswer
@@ -101,20 +102,16 @@ def find_missing_template(
     """Return the template with which the ranker answers far better, if there is one."""
     found = []
     for name, (query, text) in TEMPLATES.items():
-        margins = ask_pairs(
-            examiner,
-            questions,
-            lambda one, other, query=query, text=text: (  # type: ignore[misc]
-                query.format(one.query),
-                text.format(one.relevant),
-                text.format(other.relevant),
-            ),
-        )
-        compared = compare_margins(usual, margins)
+        compared = compare_margins(usual, ask_pairs(examiner, questions, _make_template(query, text)))
         gained = compared.answered - int((usual > 0).sum())
         if compared.is_better or gained >= 0.2 * len(questions):
             found.append((name, compared))
     return max(found, key=lambda one: (one[1].answered, one[1].ratio), default=None)
+
+
+def _make_template(query: str, text: str) -> Callable[[KnownAnswer, KnownAnswer], tuple[str, ...]]:
+    """Return a function that builds the query and the two texts of a pair with the templates."""
+    return lambda one, other: (query.format(one.query), text.format(one.relevant), text.format(other.relevant))
 
 
 @dataclass(frozen=True)
@@ -140,7 +137,9 @@ class Stability:
 def measure_stability(examiner: Examiner, asked: AskedQuestions, seed: int) -> Stability:
     """Return how much scores and orders change with the request."""
     scale = float(np.nanmedian(np.abs(asked.margins))) or 1.0
-    again, flips_again, flips_order = [], [], []
+    again: list[float] = []
+    flips_again: list[float] = []
+    flips_order: list[float] = []
     for i in range(len(asked.questions)):
         first, second, reverse = (asked.get_scores(number, i) for number in range(3))
         if first and second and reverse:
@@ -170,7 +169,7 @@ def _share_of_flips(before: Numbers, after: Numbers, tolerance: float) -> float:
 def _measure_batches(examiner: Examiner, asked: AskedQuestions, seed: int) -> tuple[float, float, float]:
     """Return the median of the largest change by another text, by a long text, and by a request with one text."""
     long_text = make_filler(LONG_TEXT_WORDS)
-    slates = []
+    slates: list[Slate] = []
     for i, question in enumerate(asked.questions[:BATCH_QUESTIONS]):
         rng = make_item_rng(seed, "batch", i)
         others = [one.irrelevant for one in asked.questions if one != question]
@@ -221,12 +220,13 @@ def find_truncation(examiner: Examiner, questions: Sequence[KnownAnswer], noise:
     threshold = 2 * noise / len(asked) ** 0.5
 
     def reads(length: int) -> bool:
-        filler, margins, size = make_filler(length), [], 1.0
+        filler, size = make_filler(length), 1.0
+        margins: list[float] = []
         for question in asked:
             texts = (f"{filler} {question.relevant}", f"{filler} {question.irrelevant}")
             relevant, irrelevant = examiner.ask_scores(question.query, texts)
-            margins.append(relevant - irrelevant)
-            size = max(size, abs(relevant))
+            margins.append(float(relevant - irrelevant))
+            size = max(size, abs(float(relevant)))
         return bool(abs(np.mean(margins)) > threshold + ROUNDING * size)
 
     read = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import exp
 
 import numpy as np
 
@@ -170,7 +171,7 @@ def _find_untrained_scores(asked: AskedQuestions) -> tuple[float, float] | None:
     values = np.array(pairs)
     middles = [(0.0, MAX_UNTRAINED_LOGIT)]
     if (values > 0).all() and (values < 1).all():
-        middles.append((0.5, 1 / (1 + np.exp(-MAX_UNTRAINED_LOGIT)) - 0.5))
+        middles.append((0.5, 1 / (1 + exp(-MAX_UNTRAINED_LOGIT)) - 0.5))
     for middle, width in middles:
         relevant, irrelevant = (values - middle).mean(axis=0)
         near = np.abs(values - middle).max() <= width

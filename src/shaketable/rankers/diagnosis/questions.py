@@ -12,6 +12,7 @@ from shaketable.core.seeding import make_item_rng
 from shaketable.datasets.known_answers import KnownAnswer
 from shaketable.measures.fail_open import (
     FEWER_RESULTS_PATTERN,
+    AnswerPattern,
     FailOpenReport,
     ListOutcome,
     contradicts,
@@ -96,7 +97,9 @@ def ask_questions(examiner: Examiner, questions: Sequence[KnownAnswer], seed: in
 
 def find_failed_open(examiner: Examiner, answers: Sequence[Answer], seed: int) -> list[ListOutcome]:
     """Return the outcome of each list; a suspicious one is asked for again in another order, which must confirm it."""
-    patterns = ["" if answer.scores is None else detect_pattern(answer.scores) for answer in answers]
+    patterns: list[AnswerPattern] = [
+        "" if answer.scores is None else detect_pattern(answer.scores) for answer in answers
+    ]
     suspects = [i for i, pattern in enumerate(patterns) if pattern]
     orders = [make_item_rng(seed, "asked again", i).permutation(range(len(answers[i].slate.docs))) for i in suspects]
     again = examiner.ask(
