@@ -11,7 +11,7 @@ BOARD_FILE = "shaketable-board.html"
 
 
 def board(audits: AuditFolders, html_to: Html = None, allow_edited: AllowEdited = False) -> None:
-    """Write a page of many audits: a sortable table of their scorecards, and the trend of each ranker."""
+    """Write a page of many audits, by default shaketable-board.html: a sortable table of scorecards, and trends."""
     import shaketable as st
     from shaketable.cli.console import notify
 

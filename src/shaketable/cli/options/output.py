@@ -13,9 +13,7 @@ from shaketable.cli.options.gates import Require
 from shaketable.cli.options.groups import make_option, make_repeatable
 
 AuditFolder = Annotated[Path, typer.Argument(metavar="AUDIT", help="The folder that 'shaketable audit' wrote.")]
-AuditFolders = Annotated[
-    list[Path], typer.Argument(metavar="AUDIT...", help="The folders that 'shaketable audit' wrote.")
-]
+AuditFolders = Annotated[list[Path], typer.Argument(metavar="AUDIT", help="The folders that 'shaketable audit' wrote.")]
 BaseAudit = Annotated[
     str, typer.Argument(metavar="BASE", help="The earlier audit: the path of its folder, or of its results.json.")
 ]
