@@ -1,19 +1,18 @@
 """What rankers prefer: the tests of paper 001 on its own collection (TREC DL 2019), on rag24 and on the sample.
 
 make evidence PAGE=behaviour        (an hour on two cores where rankers.md was made before; scores are kept)
-python -m evidence.behaviour published        (the last section alone; minutes)
 """
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from math import isnan
 
 import pandas as pd
 from scipy.stats import kendalltau
 
-from evidence import DATA, line, need_data, prose, table, write_page, write_section
+from evidence import DATA, Guard, Page, Rows, need_data, prose, read_number, table
 from evidence.neural import open_rag24
 from evidence.query_attack import learned
 from evidence.rankers import DEPTH, ENCODERS, TREES
@@ -123,7 +122,7 @@ def probed(experiment: Experiment, tests: tuple[str, ...]) -> pd.DataFrame:
     return whole[whole["documents"] == "all"]
 
 
-def shown(details: pd.DataFrame, strategy: str, rankers: list[str]) -> str:
+def describe(details: pd.DataFrame, strategy: str, rankers: list[str]) -> list[list[str]]:
     """A table like the paper's; the paper's own number is in brackets where it has one."""
     known = {key.replace("_", " "): row for key, row in PAPER.get(strategy, {}).items()}
     rows = []
@@ -132,7 +131,7 @@ def shown(details: pd.DataFrame, strategy: str, rankers: list[str]) -> str:
         values = part.set_index("ranker")
         cells = [_cell(values.loc[name], there.get(name)) if name in values.index else "" for name in rankers]
         rows.append([str(test).replace("|", "given"), *cells, f"{int(part['samples'].max()):,}"])
-    return table(("test", *rankers, "samples"), rows)
+    return rows
 
 
 def _row(test: str) -> str:
@@ -146,25 +145,21 @@ def _cell(row: pd.Series, there: float | None) -> str:
     return text if there is None or isnan(there) else f"{text} [{there:+.2f}]"
 
 
-def agreement(details: pd.DataFrame) -> list[list[str]]:
+def agreement(strategy: str, rankers: Sequence[str], printed: Sequence[Sequence[str]]) -> Iterator[list[str]]:
     """How far signs and the order of the rows agree with the paper's, for the rankers that both have."""
-    found = []
-    for strategy, rows in PAPER.items():
-        known = {key.replace("_", " "): row for key, row in rows.items()}
-        part = details[details["strategy"] == strategy]
-        for ranker, cells in part.groupby("ranker", sort=False):
-            if ranker not in NAMES:
-                continue
-            pairs = [
-                (known[key][str(ranker)], float(c["s"]))
-                for _, c in cells.iterrows()
-                if (key := _row(c["test"])) in known
-            ]
-            told = [(a, b) for a, b in pairs if abs(a) >= 0.05]
-            same = sum(a * b > 0 for a, b in told)
-            tau = float(kendalltau(*zip(*pairs, strict=True)).statistic)
-            found.append([f"{strategy}: {ranker}", f"{same} of {len(told)}", f"{tau:+.2f}"])
-    return found
+    known = {key.replace("_", " "): row for key, row in PAPER[strategy].items()}
+    for place, ranker in enumerate(rankers, 1):
+        if ranker not in NAMES:
+            continue
+        pairs = [
+            (known[key][ranker], read_number(cells[place]))
+            for cells in printed
+            if (key := _row(cells[0].replace("given", "|"))) in known
+        ]
+        told = [(a, b) for a, b in pairs if abs(a) >= 0.05]
+        same = sum(a * b > 0 for a, b in told)
+        tau = float(kendalltau(*zip(*pairs, strict=True)).statistic)
+        yield [f"{strategy}: {ranker}", f"{same} of {len(told)}", f"{tau:+.2f}"]
 
 
 def dl19_ground() -> ProbeContext:
@@ -192,7 +187,7 @@ def counts(context: ProbeContext) -> list[list[str]]:
     return rows
 
 
-def pairs_of_others(models: dict[str, Model]) -> list[str]:
+def measure_pairs_of_others(models: dict[str, Model]) -> Rows:
     """JFLEG, TurkCorpus, negation and rewrites by a language model, as the data sets have them."""
     folder = DATA / "pairs"
     tests = (
@@ -209,40 +204,54 @@ def pairs_of_others(models: dict[str, Model]) -> list[str]:
     rows = [
         [r["ranker"], f"{r['both right']:.3f}", f"{r['one right']:.3f}", str(r["pairs"])] for _, r in both.iterrows()
     ]
-    fluency = details[details["test"] == "Fluency"]
+    names = list(models)
+    return {
+        "rankers of pairs": names,
+        "transfer": describe(details, "transfer", names),
+        "minimal pairs": describe(details, "minimal pair", names),
+        "both right": rows,
+    }
+
+
+def compose_pairs_of_others(found: Rows) -> list[str]:
+    heads = ("test", *found["rankers of pairs"], "samples")
+    fluency = next(cells[-1] for cells in found["transfer"] if cells[0].startswith("Fluency"))
     return [
-        shown(details, "transfer", list(models)),
-        prose(f"""JFLEG gives {int(fluency["samples"].max()):,} samples; the paper has 5,069. Its noun chunks are
+        table(heads, found["transfer"]),
+        prose(f"""JFLEG gives {fluency} samples; the paper has 5,069. Its noun chunks are
         those of another spaCy and another model, and one chunk that both texts have is all that makes a sample. Of
         fluent text the paper has: bm25 +0.03, lgbm 0.00, knrm -0.01, conv_knrm -0.04, epic +0.19, bert +0.10, t5
         +0.12."""),
         "Of human passages against a language model's rewrites (+ is human), and of negation:",
-        shown(details, "minimal pair", list(models)),
+        table(heads, found["minimal pairs"]),
         "Negation, where both of two queries must be answered rightly; chance has a quarter:",
-        table(("ranker", "both right", "one right", "pairs"), rows),
+        table(("ranker", "both right", "one right", "pairs"), found["both right"]),
     ]
 
 
-PUBLISHED = "Tables 1 and 2 as the paper's code makes them"
+def on_dl19(*rankers: str) -> Experiment:
+    """All judged passages of TREC DL 2019."""
+    models = dict(open_rag24(*rankers).models)
+    return replace(open_rag24(), collection=dl19_ground().collection, models=models, split=None)
 
 
-def published() -> list[str]:
-    """Table 1 with the preset abnirml, and Table 2 against tokens and against the raw text."""
-    context = dl19_ground()
-    files = DATA / "stopwords" / "terrier.txt"
-    cheap = dict(open_rag24("bm25", "dense").models)
-    experiment = replace(open_rag24(), collection=context.collection, models=cheap, split=None)
-    preset = select_probes([f"abnirml(stopwords={str(files)!r})"])
-    matched = tuple(PROBES.spec(probe) for probe in preset if probe.strategy == "matching")
-    only = replace(experiment, models={"bm25": cheap["bm25"]})
-    found = ProbesTask(probes=matched, parser=SPACY).run(only).tables["details"]
+def published_table_1(wanted: Sequence[str] = tuple(PAPER["matching"])) -> list[list[str]]:
+    """Rows of Table 1 with the preset abnirml, for the pairs of variable and control that are wanted."""
+    preset = select_probes([f"abnirml(stopwords={str(DATA / 'stopwords' / 'terrier.txt')!r})"])
+    probes = {f"{p.variable} | {p.control}": p for p in preset if p.strategy == "matching"}
+    task = ProbesTask(probes=tuple(PROBES.spec(probes[key]) for key in wanted), parser=SPACY)
     rows = []
-    for cell, probe in zip(found.to_dict("records"), (p for p in preset if p.strategy == "matching"), strict=True):
-        there = PAPER["matching"][f"{probe.variable} | {probe.control}"]
-        title = f"{MatchedPairs(probe.variable, probe.control).title}".replace("|", "given")
+    for key, cell in zip(wanted, task.run(on_dl19("bm25")).tables["details"].to_dict("records"), strict=True):
+        there = PAPER["matching"][key]
+        title = MatchedPairs(probes[key].variable, probes[key].control).title.replace("|", "given")
         off = cell["samples"] / there["samples"] - 1
         numbers = f"{there['samples']:,.0f}", f"{cell['samples']:,}", f"{100 * off:+.1f} %"
         rows.append([title, *numbers, f"{there['bm25']:+.2f}", f"{cell['s']:+.2f}"])
+    return rows
+
+
+def published_table_2(experiment: Experiment) -> list[list[str]]:
+    """Table 2 against tokens and against the raw text."""
     manipulated = []
     for name, title in MANIPULATION.items():
         specs = [f"{name}(against='tokens')", f"{name}(against='raw')"]
@@ -253,9 +262,15 @@ def published() -> list[str]:
             task = ProbesTask(probes=(spec,), parser=SPACY, max_documents=FEWER)
             table_of = task.run(experiment).tables["details"]
             cells.append(table_of[table_of["documents"] == "all"].set_index("ranker")["s"])
-        ours = [f"{of[ranker]:+.2f}" for ranker in cheap for of in cells]
+        ours = [f"{of[ranker]:+.2f}" for ranker in experiment.models for of in cells]
         manipulated.append([title, f"{PAPER['manipulation'][name]['bm25']:+.2f}", *ours])
+    return manipulated
+
+
+def compose_published(found: Rows) -> list[str]:
+    rows, cheap = found["published table 1"], found["published rankers"]
     return [
+        "## Tables 1 and 2 as the paper's code makes them",
         prose(f"""The preset `abnirml` counts terms as Terrier does (its 733 stop words are removed from documents and
         kept in queries) and walks through the pairs as the paper's code does. bm25 is ours, with the statistics of the
         judged passages. {_exact(rows)} of {len(rows)} rows have the paper's number of samples exactly, and the others
@@ -264,7 +279,10 @@ def published() -> list[str]:
         prose(f"""The tables of manipulations in the sections above compare a changed text with the original tokens
         joined by spaces, but the paper's code compares it with the raw text: the numbers in brackets there are of the
         other kind. Here are both, for {FEWER} documents; rows that change no tokens are the same in both."""),
-        table(("test", "bm25, paper (raw)", *(f"{name}, {kind}" for name in cheap for kind in KINDS)), manipulated),
+        table(
+            ("test", "bm25, paper (raw)", *(f"{name}, {kind}" for name in cheap for kind in KINDS)),
+            found["published table 2"],
+        ),
     ]
 
 
@@ -279,68 +297,94 @@ def _largest(rows: list[list[str]]) -> str:
     return max((row[3].lstrip("+-") for row in rows), key=lambda text: float(text.split()[0]))
 
 
-def main() -> None:
+def measure() -> Rows:
     need_data("collections", "dl19")
     need_data("collections", "rag24")
     tests = (*MATCHING, *MANIPULATION)
-    models = trained()
-    base = open_rag24("bm25", "ql", "dense").models
-    everyone: dict[str, Model] = {**base, **models}
-    names = list(everyone)
+    everyone: dict[str, Model] = {**open_rag24("bm25", "ql", "dense").models, **trained()}
     context = dl19_ground()
-    on_dl19 = replace(open_rag24(), collection=context.collection, models=everyone, split=None)
-    dl19 = probed(on_dl19, tests)
-    rag24 = probed(replace(open_rag24(), models=everyone), tests)
-    small = read_sample()
-    own = replace(open_rag24(), collection=small, models=everyone, split="test")
-    sample = probed(own, tests)
-    write_page(
-        __file__,
-        "What rankers prefer",
-        [
-            prose(f"""s of each test: +1 where the ranker always prefers the text with more of what the row names, or
-            the changed text, -1 where it never does; ° marks what may be chance (paired t-test, Bonferroni over the
-            table, p of .001 or more), parentheses fewer than 200 samples, which claim nothing. [+0.40] is what paper
-            001 has for a ranker of that kind. Ours learned from {len(open_rag24().collection.splits["train"])}
-            queries of rag24 (bert and colbert on MiniLM, in a few dozen steps: see rankers.md), the paper's from MS
-            MARCO: signs and order are compared, not sizes. dense is MiniLM as it comes. Of each collection {FEW:,}
-            judged documents are manipulated, and all are matched; {", ".join(SLOW)}, which are slow here, were shown
-            {FEWER} and the documents of {QUERIES} queries. epic is left out for the time that it takes, and
-            doct5query because its expander here is no more than a test of the mechanism. Linguistic tool:
-            {open_parser(SPACY).name}."""),
-            "## TREC DL 2019, the paper's collection",
-            "Samples of Table 1; all pairs, and the walk of the paper's code, which misses some and repeats others:",
-            table(("test", "paper", "all pairs", "walk"), counts(context)),
-            prose("""The tokeniser is another one (terms, stop list and stemmer are ours, not Terrier's), so lengths
-            and frequencies differ by a word here and there, and with them the pairs. BM25's statistics are those of
-            the judged passages, not of all of MS MARCO."""),
-            shown(dl19, "matching", names),
-            shown(dl19, "manipulation", names),
-            prose("""Agreement with the paper: rows whose sign is the same, of those with |s| of .05 or more there,
-            and Kendall's τ of the rows' order:"""),
-            table(("table and ranker", "same sign", "τ"), agreement(dl19)),
-            "## rag24, test queries",
-            shown(rag24, "matching", names),
-            shown(rag24, "manipulation", names),
-            "## The sample, test queries",
-            shown(sample, "matching", names),
-            shown(sample, "manipulation", names),
-            "## Pairs of texts from other data sets",
-            *pairs_of_others({name: model for name, model in everyone.items() if name not in SLOW[1:]}),
-        ],
+    grounds = {
+        "dl19": replace(open_rag24(), collection=context.collection, models=everyone, split=None),
+        "rag24": replace(open_rag24(), models=everyone),
+        "sample": replace(open_rag24(), collection=read_sample(), models=everyone, split="test"),
+    }
+    found: Rows = {
+        "rankers": list(everyone),
+        "train queries": len(open_rag24().collection.splits["train"]),
+        "linguistic tool": open_parser(SPACY).name,
+        "samples of table 1": counts(context),
+    }
+    for name, experiment in grounds.items():
+        details = probed(experiment, tests)
+        for strategy in STRATEGIES:
+            found[f"{name}: {strategy}"] = describe(details, strategy, list(everyone))
+    fast = {name: model for name, model in everyone.items() if name not in SLOW[1:]}
+    both = on_dl19("bm25", "dense")
+    published = {"published rankers": list(both.models), "published table 2": published_table_2(both)}
+    return found | measure_pairs_of_others(fast) | {"published table 1": published_table_1()} | published
+
+
+STRATEGIES = ("matching", "manipulation")
+
+
+def compose(found: Rows) -> list[str]:
+    names = found["rankers"]
+
+    def show(key: str) -> str:
+        return table(("test", *names, "samples"), found[key])
+
+    agreed = [row for each in STRATEGIES for row in agreement(each, names, found[f"dl19: {each}"])]
+    return [
+        prose(f"""s of each test: +1 where the ranker always prefers the text with more of what the row names, or the
+        changed text, -1 where it never does; ° marks what may be chance (paired t-test, Bonferroni over the table, p of
+        .001 or more), parentheses fewer than 200 samples, which claim nothing. [+0.40] is what paper 001 has for a
+        ranker of that kind; its manipulated texts are compared with the raw text, and ours with the original tokens
+        joined by spaces, except in the last section, which has both. Ours learned from {found["train queries"]} queries
+        of rag24 (bert and colbert on MiniLM, in a few dozen steps: see rankers.md), the paper's from MS MARCO: signs
+        and order are compared, not sizes. dense is MiniLM as it comes. Of each collection {FEW:,} judged documents are
+        manipulated, and all are matched; {", ".join(SLOW)}, which are slow here, were shown {FEWER} and the documents
+        of {QUERIES} queries. epic is left out for the time that it takes, and doct5query because its expander here is
+        no more than a test of the mechanism. Linguistic tool: {found["linguistic tool"]}."""),
+        "## TREC DL 2019, the paper's collection",
+        "Samples of Table 1; all pairs, and the walk of the paper's code, which misses some and repeats others:",
+        table(("test", "paper", "all pairs", "walk"), found["samples of table 1"]),
+        prose("""The tokeniser is another one (terms, stop list and stemmer are ours, not Terrier's), so lengths
+        and frequencies differ by a word here and there, and with them the pairs. BM25's statistics are those of
+        the judged passages, not of all of MS MARCO."""),
+        show("dl19: matching"),
+        show("dl19: manipulation"),
+        prose("""Agreement with the paper: rows whose sign is the same, of those with |s| of .05 or more there,
+        and Kendall's τ of the rows' order:"""),
+        table(("table and ranker", "same sign", "τ"), agreed),
+        "## rag24, test queries",
+        show("rag24: matching"),
+        show("rag24: manipulation"),
+        "## The sample, test queries",
+        show("sample: matching"),
+        show("sample: manipulation"),
+        "## Pairs of texts from other data sets",
+        *compose_pairs_of_others(found),
+        *compose_published(found),
+    ]
+
+
+def pairs_row(variable: str, control: str) -> list[str]:
+    context = dl19_ground()
+    ours, walk = (
+        len(draw_batch(MatchedPairs(variable, control, walk=walk), context, PairTable())) for walk in (False, True)
     )
-    write_section(__file__, PUBLISHED, published())
+    there = PAPER["matching"][f"{variable} | {control}"]["samples"]
+    title = MatchedPairs(variable, control).title.replace("|", "given")
+    return [title, f"{there:,.0f}", f"{ours:,}", f"{walk:,}"]
 
 
-def cheap_row() -> str:
-    context = dl19_ground()
-    ours = len(draw_batch(MatchedPairs("tf", "length"), context, PairTable()))
-    walk = len(draw_batch(MatchedPairs("tf", "length", walk=True), context, PairTable()))
-    return line(["TF given Length", "19,770", f"{ours:,}", f"{walk:,}"])
-
+PAGE = Page(
+    __file__,
+    "What rankers prefer",
+    measure,
+    compose,
+    (Guard("samples of table 1", "the samples of TF given Length", lambda: pairs_row("tf", "length")),),
+)
 
 if __name__ == "__main__":
-    if "published" in sys.argv:
-        write_section(__file__, PUBLISHED, published())
-    else:
-        main()
+    PAGE.main()

@@ -5,6 +5,7 @@ make evidence PAGE=certdr        (half an hour on one core; models and scores ar
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from math import isnan
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from evidence import need_data, prose, table, write_page
+from evidence import Guard, Page, Rows, need_data, prose, table
 from evidence.defence import HEAD, OWN, TAU, context, conv, names, rows, task
 from shaketable.core.protocols import Model
 from shaketable.core.registries import DEFENCES, LEARNERS
@@ -68,13 +69,13 @@ def certified(tau: float, changed: int) -> list[list[str]]:
     ]
 
 
-def reach() -> list[list[str]]:
+def reach(taus: Sequence[float] = TAUS) -> list[list[str]]:
     """How much of a text there is a certificate about, and how strong an attack within it can be, for each tau."""
     how: Any = DEFENCES.build(names()["CertDR"])
     docs = [doc.text for _, doc in context().collection.docs.items()]
     words = [text[a:b].lower() for text in docs for a, b in find_core_spans(text)]
     lines = []
-    for tau in TAUS:
+    for tau in taus:
         sets = build_perturbation_sets(docs, how.synonyms, tau, how.most)
         known = [sets.overlaps[word] for word in words if word in sets.overlaps]
         shifts = [[substitution_shift(sets.find_overlaps(text), changed) for text in docs] for changed in (1, None)]
@@ -90,62 +91,69 @@ def reach() -> list[list[str]]:
     return lines
 
 
-def main() -> None:
+def measure() -> Rows:
     need_data("collections", "rag24")
     torch.set_num_threads(1)
     table_1, conditional = attacked()
     certificates = [row for tau, changed in product(CERTIFYING, WORDS) for row in certified(tau, changed)]
-    write_page(
-        __file__,
-        "CertDR",
-        [
-            prose(f"""conv_knrm on rag24 as in defence.md, trained with words replaced at random by words of their
-            perturbation sets (published neighbours), and smoothed with the same noise. {QUERIES} test queries, one
-            seed, {TARGETS} targets in each list of 100; a score is the mean of 100 draws. A surrogate for it would ask
-            for 20,000 pairs of 100 draws each, so both rows are attacked with the gradients of the net itself, places
-            of the smoothed ranker deciding. The synonyms of the attack are those of defence.md, many more than the
-            ranker is smoothed against (below), and of those no certificate says anything."""),
-            table([HEAD[i] for i in SHOWN], table_1),
-            "## Conditional success",
-            prose("""What paper 003 prints as ASR of CertDR is called conditional success rate, and not defined. By each
-            reading of a certificate at place 10: of all targets from below, those that come in; of all targets of
-            certified lists, those that rise; of the targets from below place 10 of certified lists, those that come
-            in. An empty cell has no such target."""),
-            table(
-                ("certificate", "queries", "certified", "CSR@10 %", "ASR %, certified", "CSR@10 %, certified"),
-                conditional,
-            ),
-            "## The certificate",
-            prose(f"""The share of {CERTIFIED} queries, in per cent, of whose lists no document below place K can be
-            brought among the first K by replacing so many of its words within their sets, which depend on tau (below);
-            {SAMPLES:,} draws for each document, lists of BM25's first {DEPTH}. short: queries with K documents or
-            fewer, which count as certified, for there is nobody to bring in."""),
-            margin(),
-            table(("tau", "words", "K", "short", *CERTIFICATE_CONDITIONS), certificates),
-            "## What tau decides",
-            prose(f"""Words are synonyms where the product of their counter-fitted vectors is above tau; the ranker that
-            was attacked has {TAU:g}. covered %: the words of the passages that have a perturbation set. q: the share of
-            such a set that stays when a synonym is written, on average. shift: how far the score of a passage can move
-            at most, of 1, if one word is replaced, and if all are. immune %: the passages whose score cannot move at
-            all. With a low tau the sets of neighbours differ, and nothing can be certified; with a high one all words
-            that hang together have one set, every order is certified but for scores that tie (a sigmoid brings many
-            near 1), and next to no word is covered. CertDR's own 0.9 comes to that with our vectors, which have 50
-            numbers."""),
-            table(("tau", "covered %", "q", "shift, one word", "shift, all words", "immune %"), reach()),
-        ],
-    )
+    return {
+        "perturbation sets": "published neighbours",
+        "attacked": table_1,
+        "conditional success": conditional,
+        "margin": f"{sampling_margin(SAMPLES):.3f}",
+        "certificates": certificates,
+        "tau": reach(),
+    }
 
 
-def margin() -> str:
-    return (
-        f"Readings that allow for draws ask for a margin of {sampling_margin(SAMPLES):.3f} between scores from 0 to 1."
-    )
+def compose(found: Rows) -> list[str]:
+    return [
+        prose(f"""conv_knrm on rag24 as in defence.md, trained with words replaced at random by words of their
+        perturbation sets ({found["perturbation sets"]}), and smoothed with the same noise. {QUERIES} test queries, one
+        seed, {TARGETS} targets in each list of 100; a score is the mean of 100 draws. A surrogate for it would ask
+        for 20,000 pairs of 100 draws each, so both rows are attacked with the gradients of the net itself, places
+        of the smoothed ranker deciding. The synonyms of the attack are those of defence.md, many more than the
+        ranker is smoothed against (below), and of those no certificate says anything."""),
+        table([HEAD[i] for i in SHOWN], found["attacked"]),
+        "## Conditional success",
+        prose("""What paper 003 prints as ASR of CertDR is called conditional success rate, and not defined. By each
+        reading of a certificate at place 10: of all targets from below, those that come in; of all targets of
+        certified lists, those that rise; of the targets from below place 10 of certified lists, those that come
+        in. An empty cell has no such target."""),
+        table(
+            ("certificate", "queries", "certified", "CSR@10 %", "ASR %, certified", "CSR@10 %, certified"),
+            found["conditional success"],
+        ),
+        "## The certificate",
+        prose(f"""The share of {CERTIFIED} queries, in per cent, of whose lists no document below place K can be
+        brought among the first K by replacing so many of its words within their sets, which depend on tau (below);
+        {SAMPLES:,} draws for each document, lists of BM25's first {DEPTH}. short: queries with K documents or
+        fewer, which count as certified, for there is nobody to bring in."""),
+        f"Readings that allow for draws ask for a margin of {found['margin']} between scores from 0 to 1.",
+        table(("tau", "words", "K", "short", *CERTIFICATE_CONDITIONS), found["certificates"]),
+        "## What tau decides",
+        prose(f"""Words are synonyms where the product of their counter-fitted vectors is above tau; the ranker that
+        was attacked has {TAU:g}. covered %: the words of the passages that have a perturbation set. q: the share of
+        such a set that stays when a synonym is written, on average. shift: how far the score of a passage can move
+        at most, of 1, if one word is replaced, and if all are. immune %: the passages whose score cannot move at
+        all. With a low tau the sets of neighbours differ, and nothing can be certified; with a high one all words
+        that hang together have one set, every order is certified but for scores that tie (a sigmoid brings many
+        near 1), and next to no word is covered. CertDR's own 0.9 comes to that with our vectors, which have 50
+        numbers."""),
+        table(("tau", "covered %", "q", "shift, one word", "shift, all words", "immune %"), found["tau"]),
+    ]
 
 
-def cheap_row() -> str:
-    """What a reading of the certificate asks for; the rest takes an hour."""
-    return margin()
-
+PAGE = Page(
+    __file__,
+    "CertDR",
+    measure,
+    compose,
+    (
+        Guard("margin", "the margin of the draws", lambda: f"{sampling_margin(SAMPLES):.3f}"),
+        Guard("tau", "the row of tau 0.7", lambda: reach((0.7,))[0], slow=True),
+    ),
+)
 
 if __name__ == "__main__":
-    main()
+    PAGE.main()

@@ -16,7 +16,7 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from evidence import line, need_data, page_of, plain_drops, prose, table, write_page
+from evidence import FOLDER, Guard, Page, Rows, line, need_data, plain_drops, prose, read_interval, read_number, table
 from evidence.neural import VECTORS, open_rag24
 from evidence.substitution import FITTED, white, wsra
 from shaketable.core.protocols import Model
@@ -164,7 +164,7 @@ def drawings(result: Result, wanted: Mapping[str, tuple[str, str]]) -> list[str]
     for figure in result.figures:
         if figure.title in wanted:
             title, end = wanted[figure.title]
-            path = page_of(__file__).with_name(f"defence-{end}.svg")
+            path = FOLDER / f"defence-{end}.svg"
             with atomic_write(path) as out:
                 out.write(draw_svg(replace(figure, title=title), result.tables[figure.table]))
             links.append(f"![{title}]({path.name})")
@@ -241,46 +241,63 @@ def beside_standard(seeds: Sequence[int]) -> list[list[str]]:
     return lines
 
 
-def verdict(pairs: Sequence[tuple[str, str]], measure: str, seeds: Sequence[int]) -> str:
-    """Whether the first of each pair has less of a measure than the second."""
-    found = [interval(differences(name, base, measure, seeds)) for name, base in pairs]
-    less, more = sum(high < 0 for _, _, high in found), sum(low > 0 for _, low, _ in found)
-    said = f"less beyond chance in {less} of {len(found)}, more in {more}"
-    return f"{said}: {'holds' if less == len(found) else 'does not hold' if more else 'cannot be told'}"
+def beside_adversarial(seeds: Sequence[int]) -> list[list[str]]:
+    """For each measure: the PIATs that have less of it than AT beyond chance, those that have more, and all."""
+    lines = []
+    for measure in (SUCCESS_COLUMN, BOOST_COLUMN, "LSD"):
+        found = [interval(differences(name, "AT", measure, seeds)) for name in PIATS]
+        counts = sum(high < 0 for _, _, high in found), sum(low > 0 for _, low, _ in found), len(found)
+        lines.append([measure, *map(str, counts)])
+    return lines
 
 
-def claims(seeds: Sequence[int]) -> list[list[str]]:
+def count_apart(printed: Mapping[str, Mapping[str, str]], names: Sequence[str], measure: str) -> tuple[int, int, int]:
+    """Of the printed differences to standard training: those below 0 beyond chance, those above, and all."""
+    found = [read_interval(printed[name][measure]) for name in names]
+    return sum(high < 0 for _, _, high in found), sum(low > 0 for _, low, _ in found), len(found)
+
+
+def verdict(less: int, more: int, count: int) -> str:
+    """Whether the first of each of some pairs has less of a measure than the second."""
+    said = f"less beyond chance in {less} of {count}, more in {more}"
+    return f"{said}: {'holds' if less == count else 'does not hold' if more else 'cannot be told'}"
+
+
+def claims(beside: Sequence[Sequence[str]], adversarial: Sequence[Sequence[str]]) -> list[list[str]]:
     """What 5.1 and 5.2 say of Table 1, and what is found here."""
-    against = [(name, "AT") for name in PIATS]
-    lost = [(name, "ST") for name in PIATS]
-    trained = [(name, "ST") for name in TRAINED[1:]]
-    found = [interval(differences(name, "ST", "clean RR@10", seeds)) for name in PIATS]
-    kept = sum(high >= 0 for _, _, high in found)
+    printed = {name: dict(zip(SHOWN, cells, strict=True)) for name, *cells in beside}
+    against = {measure: verdict(*map(int, counts)) for measure, *counts in adversarial}
+
+    def against_standard(names: Sequence[str], measure: str) -> str:
+        return verdict(*count_apart(printed, names, measure))
+
+    lower, _, _ = count_apart(printed, PIATS, "clean RR@10")
+    kept = len(PIATS) - lower
     return [
-        ["attacks succeed less on every defence than on ST", verdict(trained, SUCCESS_COLUMN, seeds)],
-        ["and less on PIAT than on ST", verdict(lost, SUCCESS_COLUMN, seeds)],
-        ["and less on PIAT than on AT", verdict(against, SUCCESS_COLUMN, seeds)],
-        ["documents win fewer places on PIAT than on ST", verdict(lost, BOOST_COLUMN, seeds)],
-        ["and fewer than on AT", verdict(against, BOOST_COLUMN, seeds)],
-        ["lists of PIAT move less (LSD) than those of ST", verdict(lost, "LSD", seeds)],
-        ["and less than those of AT", verdict(against, "LSD", seeds)],
-        ["AT and DA pay on clean lists (RR@10, against ST)",
-         verdict([("AT", "ST"), ("DA", "ST")], "clean RR@10", seeds)],
+        ["attacks succeed less on every defence than on ST", against_standard(TRAINED[1:], SUCCESS_COLUMN)],
+        ["and less on PIAT than on ST", against_standard(PIATS, SUCCESS_COLUMN)],
+        ["and less on PIAT than on AT", against[SUCCESS_COLUMN]],
+        ["documents win fewer places on PIAT than on ST", against_standard(PIATS, BOOST_COLUMN)],
+        ["and fewer than on AT", against[BOOST_COLUMN]],
+        ["lists of PIAT move less (LSD) than those of ST", against_standard(PIATS, "LSD")],
+        ["and less than those of AT", against["LSD"]],
+        ["AT and DA pay on clean lists (RR@10, against ST)", against_standard(("AT", "DA"), "clean RR@10")],
         ["PIAT does not pay on clean lists", f"not below ST beyond chance for {kept} of {len(PIATS)}: "
          + ("holds as far as can be told" if kept == len(PIATS) else "does not hold")],
     ]  # fmt: skip
 
 
-def answer(seeds: Sequence[int]) -> str:
+def answer(table_1: Sequence[Sequence[str]], beside: Sequence[Sequence[str]]) -> str:
     """What the page comes to: standard training, and the PIAT under which lists move least."""
-    best = min(PIATS, key=lambda name: float(np.mean(list(by_query(name, "LSD", seeds).values()))))
+    known = {cells[0]: dict(zip(HEAD, cells, strict=True)) for cells in table_1}
+    added = {name: dict(zip(SHOWN, cells, strict=True)) for name, *cells in beside}
+    best = min(PIATS, key=lambda name: read_number(known[name]["LSD"]))
 
     def became(measure: str) -> str:
-        digits = SHOWN[measure]
-        old, new = (float(np.mean(list(by_query(name, measure, seeds).values()))) for name in ("ST", best))
-        _, low, high = interval(differences(best, "ST", measure, seeds))
+        old, new = (known[name][measure].split()[0] for name in ("ST", best))
+        _, low, high = read_interval(added[best][measure])
         sure = "beyond chance" if low > 0 or high < 0 else "which may be chance"
-        return f"from {old:.{digits}f} to {new:.{digits}f} ({sure})"
+        return f"from {old} to {new} ({sure})"
 
     return prose(f"""With {best} instead of standard training, the places that an attacked document wins go
     {became(BOOST_COLUMN)}, and the LSD of lists {became("LSD")}; the share of attacks that win at least one place goes
@@ -346,93 +363,102 @@ def shuffled(details: pd.DataFrame, models: Sequence[str]) -> list[list[str]]:
     return lines
 
 
-def elsewhere() -> list[str]:
+def elsewhere(found: Rows) -> list[str]:
     """What hardening against one attack does against others."""
-    others, slips, shuffles = transfer()
     return [
         "## Does it help against anything else?",
         prose(f"""conv_knrm, first seed. Other recipes with their defaults, {FEW} queries, three targets each: the
         share that succeeds."""),
-        table(("recipe", *MOVED), others),
+        table(("recipe", *MOVED), found["other recipes"]),
         prose("""Slips and changed words in the test queries, each attacked in each way: nDCG@10, and
         the drop in per cent; bm25 beside them."""),
-        table(("ranker", "attack", "before", "after", "drop %"), slips),
+        table(("ranker", "attack", "before", "after", "drop %"), found["typos"]),
         prose("""Shuffled and mistyped texts of judged documents: s, from -1 where the original is always preferred
         to +1."""),
-        table(("probe", *MOVED), shuffles),
+        table(("probe", *MOVED), found["shuffled"]),
     ]
 
 
-def main() -> None:
-    """The page with one seed first, and without what takes longest, so that there is one should the rest never end."""
+def measure() -> Rows:
     need_data("collections", "rag24")
     torch.set_num_threads(1)
-    for seeds, moved in ((SEEDS[:1], False), (SEEDS[:1], True), (SEEDS[:2], True), (SEEDS, True)):
-        make(seeds, moved)
-
-
-def make(seeds: tuple[int, ...], moved: bool) -> None:
-    table_1, first = main_part(seeds)
+    table_1, first = main_part(SEEDS)
     figure_1, second = trade_off(first)
     maps = {
         f"One list as {names()[name]} sees it": (f"One list as {name} sees it", f"map-{name.lower()}")
         for name in ("AT", "PIAT-ListMLE")
     }
     curves = {figure.title: (figure.title, f"trade-off-{n}") for n, figure in enumerate(second.figures[:3], 1)}
-    write_page(
-        __file__,
-        "Defences by training",
-        [
-            answer(seeds),
-            prose(f"""rag24: nets learn from its train queries, which a language model judged, and are attacked on
-            {QUERIES} of its 86 test queries, one document from each of {TARGETS} ranges of places, in each net's own
-            lists; the attack is that of substitution.md (paper 003: 20 words, a K-NRM as surrogate) and is made anew
-            for each net. conv_knrm reads 100 words and begins, whatever the defence, with what BM25 taught it in 600
-            steps on 3,000 sentences of the passages; then it learns from judgements for {STEPS} steps of four lists,
-            and the last weights are kept. Adversarial examples: {DOCUMENTS} documents of each train query (as in the
-            paper), attacked with the gradients of the net that standard training gives; PIAT's lists have {SIZE}
-            texts, {DOCUMENTS} of them attacked. The paper has {PAPER_QUERIES:,} train queries, and here there are
-            {taught()}: that is the great difference, for an order that does not change under the synonyms of some
-            texts has to be learned for the words of others. The ListMLE loss is divided by the number of texts: as a
-            sum it drowned the natural loss and unlearned the ranking."""),
-            prose(f"""Numbers are means over {len(seeds)} {"trainings" if len(seeds) > 1 else "training"}, each with a
-            seed of its own and on one thread (sums of several come to other weights). ASR: the share of targets that
-            stand higher than before, with a 95 % interval over queries. boost: the places that a target wins. LSD: the
-            mean square of the places that documents moved. displacement: how far a changed text is from its original
-            in the 99 kernel features, as a share of the mean distance of two documents of the list. training s: on one
-            core, without what the examples took. The last column names the measures by which a row is better than the
-            best of ST, DA and AT (paired t-test over queries, p <= .05 after Holm)."""),
-            "## Table 1: conv_knrm",
-            table(HEAD, table_1),
-            "## What the defences add to standard training",
-            prose("""Differences, query by query, with 95 % intervals over the queries; below 0 is better for the last
-            three. Intervals do not tell what other seeds would do."""),
-            table(("defence", *SHOWN), beside_standard(seeds)),
-            "## What the paper says, and what is found here",
-            prose("""A claim holds if the intervals of all its comparisons lie on its side of 0, it does not hold if one
-            lies on the other, and else it cannot be told here."""),
-            table(("claim", "here"), claims(seeds)),
-            "## The same table in paper 003",
-            prose("""MS MARCO, 1,000 queries of Dev with one relevant passage each, so RR is on another scale."""),
-            table(("defence", *PRINTED), [[name, *map(str, values)] for name, values in PAPER.items()]),
-            "## Figure 1: the share of the natural loss",
-            prose("""PIAT-ListNet, as in the paper, and PIAT-ListMLE with five values of lambda, and the others; the
-            first seed alone."""),
-            table(("defence", "lambda", *SHOWN), figure_1),
-            *drawings(second, curves),
-            "## Figure 2: one list, before and after",
-            prose("""The candidates of one query by their 99 kernel features, in the plane (t-SNE); lines join documents
-            and what the attack made of them, stars are relevant documents. The number behind it is the displacement of
-            the first table."""),
-            *drawings(first, maps),
-            *(elsewhere() if moved else ()),
-        ],
-    )
+    others, slips, shuffles = transfer()
+    return {
+        "train queries": taught(),
+        "table 1": table_1,
+        "beside standard training": beside_standard(SEEDS),
+        "PIAT beside AT": beside_adversarial(SEEDS),
+        "trade-off": figure_1,
+        "pictures of the trade-off": drawings(second, curves),
+        "pictures of lists": drawings(first, maps),
+        "other recipes": others,
+        "typos": slips,
+        "shuffled": shuffles,
+    }
 
 
-def cheap_row() -> str:
-    return line(dropped(open_rag24("bm25"), DRAWS)[0])
+def compose(found: Rows) -> list[str]:
+    return [
+        answer(found["table 1"], found["beside standard training"]),
+        prose(f"""rag24: nets learn from its train queries, which a language model judged, and are attacked on
+        {QUERIES} of its 86 test queries, one document from each of {TARGETS} ranges of places, in each net's own
+        lists; the attack is that of substitution.md (paper 003: 20 words, a K-NRM as surrogate) and is made anew
+        for each net. conv_knrm reads 100 words and begins, whatever the defence, with what BM25 taught it in 600
+        steps on 3,000 sentences of the passages; then it learns from judgements for {STEPS} steps of four lists,
+        and the last weights are kept. Adversarial examples: {DOCUMENTS} documents of each train query (as in the
+        paper), attacked with the gradients of the net that standard training gives; PIAT's lists have {SIZE}
+        texts, {DOCUMENTS} of them attacked. The paper has {PAPER_QUERIES:,} train queries, and here there are
+        {found["train queries"]}: that is the great difference, for an order that does not change under the synonyms of
+        some texts has to be learned for the words of others. The ListMLE loss is divided by the number of texts: as a
+        sum it drowned the natural loss and unlearned the ranking."""),
+        prose(f"""Numbers are means over {len(SEEDS)} trainings, each with a
+        seed of its own and on one thread (sums of several come to other weights). ASR: the share of targets that
+        stand higher than before, with a 95 % interval over queries. boost: the places that a target wins. LSD: the
+        mean square of the places that documents moved. displacement: how far a changed text is from its original
+        in the 99 kernel features, as a share of the mean distance of two documents of the list. training s: on one
+        core, without what the examples took. The last column names the measures by which a row is better than the
+        best of ST, DA and AT (paired t-test over queries, p <= .05 after Holm)."""),
+        "## Table 1: conv_knrm",
+        table(HEAD, found["table 1"]),
+        "## What the defences add to standard training",
+        prose("""Differences, query by query, with 95 % intervals over the queries; below 0 is better for the last
+        three. Intervals do not tell what other seeds would do."""),
+        table(("defence", *SHOWN), found["beside standard training"]),
+        "## What the paper says, and what is found here",
+        prose("""A claim holds if the intervals of all its comparisons lie on its side of 0, it does not hold if one
+        lies on the other, and else it cannot be told here."""),
+        table(("claim", "here"), claims(found["beside standard training"], found["PIAT beside AT"])),
+        "## The same table in paper 003",
+        prose("""MS MARCO, 1,000 queries of Dev with one relevant passage each, so RR is on another scale."""),
+        table(("defence", *PRINTED), [[name, *map(str, values)] for name, values in PAPER.items()]),
+        "## Figure 1: the share of the natural loss",
+        prose("""PIAT-ListNet, as in the paper, and PIAT-ListMLE with five values of lambda, and the others; the
+        first seed alone."""),
+        table(("defence", "lambda", *SHOWN), found["trade-off"]),
+        *found["pictures of the trade-off"],
+        "## Figure 2: one list, before and after",
+        prose("""The candidates of one query by their 99 kernel features, in the plane (t-SNE); lines join documents
+        and what the attack made of them, stars are relevant documents. The number behind it is the displacement of
+        the first table."""),
+        *found["pictures of lists"],
+        *elsewhere(found),
+    ]
 
+
+PAGE = Page(
+    __file__,
+    "Defences by training",
+    measure,
+    compose,
+    (Guard("typos", "the first row of bm25 under typos", lambda: dropped(open_rag24("bm25"), DRAWS)[0]),),
+)
 
 if __name__ == "__main__":
-    main()
+    PAGE.main()

@@ -23,7 +23,7 @@ import numpy as np
 from benchmarks.endpoints import laps
 
 import shaketable as st
-from evidence import line, prose, table, write_page
+from evidence import Guard, Page, Rows, prose, table
 from shaketable.core.documents import Run, Slate, rank_docnos
 from shaketable.core.home import home_folder
 from shaketable.core.registries import RANKERS
@@ -185,7 +185,7 @@ def _cell(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-def main() -> None:
+def measure() -> Rows:
     if not SERVER or not Path(SERVER).is_file():
         print("skipped: $SHAKETABLE_INFINITY is to name the program infinity_emb of an environment that has it")
         sys.exit(0)
@@ -200,56 +200,67 @@ def main() -> None:
             scored(sigmoids, slates, experiment),
         )
         checks, told = doctor(url), compared(own, url, sigmoids)
-    write_page(
-        __file__,
-        "A real rerank server",
-        [
-            prose(f"""infinity from pip ({versions()}) in an environment of its own serves a cross-encoder that was
-            trained here: the first {LAYERS} layers of MiniLM, `train bert({TRAINED})` on the
-            bundled sample, with its weights saved as Hugging Face's folders have them. The same weights rank in this
-            process, from the folder that `train` left. The lists are BM25's first {DEPTH} passages for {QUERIES}
-            of the sample's test queries."""),
-            table(("queries", "pairs", "judged"), [settings_row()]),
-            "## Scores of the server and of this process",
-            prose("""Given an address alone, infinity is known by its answer and asked for the model's logits; as Cohere
-            is asked, it answers with their sigmoid. Ties: scores that another pair has too."""),
-            table(
-                ("asked for", "pairs", "largest difference", "mean difference", "ties here", "ties there"),
-                [
-                    row("logits, by the address alone", here, there),
-                    row("sigmoids, `dialect='cohere'`", sigmoid(here), plain),
-                ],
-            ),
-            "## What `shaketable doctor URL` says",
-            prose("""An address is all that it is given. Latency is left out: it is that of the machine."""),
-            table(("check", "", "found"), checks),
-            "## What `shaketable parity` says",
-            prose("""Each is compared with the ranker in this process. Sigmoids are other numbers than logits, and put
-            lists in the same order."""),
-            table(("", "logits", "sigmoids"), told),
-            "## Requests in flight",
-            prose("""Another server, which answers after 50 ms, is sent the same lists by httpx in a bare loop, in
-            threads or by asyncio, and by the ranker, each answer checked and kept (`benchmarks/endpoints.py`). Seconds
-            are of a busy machine; the ratio is to the faster of the bare loops, and its goal is 1.1."""),
-            table(
-                ("in flight", "requests", "httpx in threads", "httpx by asyncio", "by the ranker", "ratio"),
-                [
-                    [
-                        str(lap.max_concurrency),
-                        str(lap.requests),
-                        *(f"{taken:.2f} s" for taken in (lap.threads, lap.asynchronous, lap.engine)),
-                        f"{lap.ratio:.2f}",
-                    ]
-                    for lap in laps(8)
-                ],
-            ),
+    return {
+        "versions": versions(),
+        "settings": [settings_row()],
+        "scores": [
+            row("logits, by the address alone", here, there),
+            row("sigmoids, `dialect='cohere'`", sigmoid(here), plain),
         ],
-    )
+        "doctor": checks,
+        "parity": told,
+        "requests in flight": [
+            [
+                str(lap.max_concurrency),
+                str(lap.requests),
+                *(f"{taken:.2f} s" for taken in (lap.threads, lap.asynchronous, lap.engine)),
+                f"{lap.ratio:.2f}",
+            ]
+            for lap in laps(8)
+        ],
+    }
 
 
-def cheap_row() -> str:
-    return line(settings_row())
+def compose(found: Rows) -> list[str]:
+    return [
+        prose(f"""infinity from pip ({found["versions"]}) in an environment of its own serves a cross-encoder that was
+        trained here: the first {LAYERS} layers of MiniLM, `train bert({TRAINED})` on the
+        bundled sample, with its weights saved as Hugging Face's folders have them. The same weights rank in this
+        process, from the folder that `train` left. The lists are BM25's first {DEPTH} passages for {QUERIES}
+        of the sample's test queries."""),
+        table(("queries", "pairs", "judged"), found["settings"]),
+        "## Scores of the server and of this process",
+        prose("""Given an address alone, infinity is known by its answer and asked for the model's logits; as Cohere
+        is asked, it answers with their sigmoid. Ties: scores that another pair has too."""),
+        table(
+            ("asked for", "pairs", "largest difference", "mean difference", "ties here", "ties there"),
+            found["scores"],
+        ),
+        "## What `shaketable doctor URL` says",
+        prose("""An address is all that it is given. Latency is left out: it is that of the machine."""),
+        table(("check", "", "found"), found["doctor"]),
+        "## What `shaketable parity` says",
+        prose("""Each is compared with the ranker in this process. Sigmoids are other numbers than logits, and put
+        lists in the same order."""),
+        table(("", "logits", "sigmoids"), found["parity"]),
+        "## Requests in flight",
+        prose("""Another server, which answers after 50 ms, is sent the same lists by httpx in a bare loop, in
+        threads or by asyncio, and by the ranker, each answer checked and kept (`benchmarks/endpoints.py`). Seconds
+        are of a busy machine; the ratio is to the faster of the bare loops, and its goal is 1.1."""),
+        table(
+            ("in flight", "requests", "httpx in threads", "httpx by asyncio", "by the ranker", "ratio"),
+            found["requests in flight"],
+        ),
+    ]
 
+
+PAGE = Page(
+    __file__,
+    "A real rerank server",
+    measure,
+    compose,
+    (Guard("settings", "the number of queries and pairs", settings_row),),
+)
 
 if __name__ == "__main__":
-    main()
+    PAGE.main()

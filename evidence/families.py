@@ -5,12 +5,11 @@ make evidence PAGE=families        (at once: it reads what the other pages have)
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from evidence import ROOT, line, prose, table, write_page
+from evidence import FOLDER, Guard, Page, Rows, prose, read_interval, table
 
 FAMILIES = {
     "lexical": ("bm25", "ql", "ql_jm", "rm3"),
@@ -18,7 +17,6 @@ FAMILIES = {
     "nets": ("dssm", "drmm", "knrm", "duet"),
     "encoders": ("dense", "bert", "colbert"),
 }
-ESTIMATE = re.compile(r"([+-]?[\d.]+) \[([+-]?[\d.]+), ([+-]?[\d.]+)\]")
 HEAD = ("task", "measure", *FAMILIES, "wins")
 
 
@@ -68,7 +66,7 @@ class Estimate:
 
 def read_table(page: str, heading: str) -> list[dict[str, str]]:
     """The first table below a heading of a page, or of the page; a row is column -> cell, and there may be none."""
-    text = (ROOT / "docs" / "evidence" / f"{page}.md").read_text(encoding="utf-8")
+    text = (FOLDER / f"{page}.md").read_text(encoding="utf-8")
     if heading and f"\n## {heading}\n" not in text:
         return []
     lines = iter(text.partition(f"\n## {heading}\n")[2].splitlines() if heading else text.splitlines())
@@ -112,9 +110,8 @@ def rows() -> list[list[str]]:
     return lines
 
 
-def answer() -> str:
+def answer(found: Sequence[Sequence[str]]) -> str:
     """In how many rows one family wins alone."""
-    found = rows()
     alone = [f"{row[-1]} in {row[0]} ({row[1]})" for row in found if row[-1] in FAMILIES]
     return prose(f"One family wins alone in {len(alone)} of {len(found)} rows: {'; '.join(alone) or 'in none'}.")
 
@@ -140,10 +137,7 @@ def verdicts() -> list[list[str]]:
 
 def estimate(name: str, cell: str) -> Estimate:
     """A cell with its interval, read."""
-    match = ESTIMATE.match(cell)
-    assert match, f"{cell!r} has no interval"
-    value, low, high = map(float, match.groups())
-    return Estimate(name, value, low, high, f"{name} {cell}")
+    return Estimate(name, *read_interval(cell), f"{name} {cell}")
 
 
 def above(pairs: Sequence[tuple[Estimate, Estimate]]) -> str:
@@ -197,40 +191,49 @@ def both_shifts() -> list[list[str]]:
     return lines
 
 
-def main() -> None:
-    write_page(
-        __file__,
-        "Which family of rankers wins which task",
-        [
-            prose("""Paper 000 ends with five tasks and says which rankers are robust in which. Here stand the same
-            tasks as the other pages measured them, on small collections and with small trainings: variance.md,
-            query-type-shift.md, corpus-shift.md, query-attack.md and competition.md say how. A cell has the best ranker
-            of a family, with its 95 % interval over queries; a family with more rankers has more chances to have a good
-            one. A family wins if no other family's best has an interval that overlaps with that of its best; these are
-            not paired, so what is told apart is told apart with care. dense is MiniLM as it comes. For VNAP, TC and KT
-            lower is better; drops are better the nearer they are to 0 or the further above."""),
-            answer(),
-            table(HEAD, rows()),
-            prose("""Whoever has little can lose little: dssm reaches half of the others' nDCG@10 on rag24 (neural.md),
-            and its small drops under query attack are no merit."""),
-            "## What the paper says of each task",
-            prose("""A claim holds if the family that it names wins alone, it does not hold if that family's best is
-            told apart from a better one, and else it cannot be told here."""),
-            table(("claim", "measure", "here"), verdicts()),
-            "## What it says of shifts",
-            prose("""Sections 4.4 and 4.5, by the intervals of query-type-shift.md and corpus-shift.md."""),
-            table(("claim", "here"), shift_claims()),
-            "## Kinds of queries and corpora, side by side",
-            prose("""Paper 000, 4.5.1: another corpus costs more than another kind of query. Mean drops in per cent; the
-            measures are RR@100 and nDCG@10, so that only relative drops can be set side by side."""),
-            table(("ranker", "another query type", "another corpus", "costs more"), both_shifts()),
-        ],
-    )
+def measure() -> Rows:
+    return {"winners": rows(), "verdicts": verdicts(), "shifts": shift_claims(), "both shifts": both_shifts()}
 
 
-def cheap_row() -> str:
-    return line(rows()[-1])
+def compose(found: Rows) -> list[str]:
+    return [
+        prose("""Paper 000 ends with five tasks and says which rankers are robust in which. Here stand the same
+        tasks as the other pages measured them, on small collections and with small trainings: variance.md,
+        query-type-shift.md, corpus-shift.md, query-attack.md and competition.md say how. A cell has the best ranker
+        of a family, with its 95 % interval over queries; a family with more rankers has more chances to have a good
+        one. A family wins if no other family's best has an interval that overlaps with that of its best; these are
+        not paired, so what is told apart is told apart with care. dense is MiniLM as it comes. For VNAP, TC and KT
+        lower is better; drops are better the nearer they are to 0 or the further above."""),
+        answer(found["winners"]),
+        table(HEAD, found["winners"]),
+        prose("""A ranker that is not effective has little to lose: dssm reaches half of the others' nDCG@10 on rag24
+        (neural.md), and its small drops under query attack are no merit."""),
+        "## What the paper says of each task",
+        prose("""A claim holds if the family that it names wins alone, it does not hold if that family's best is
+        told apart from a better one, and else it cannot be told here."""),
+        table(("claim", "measure", "here"), found["verdicts"]),
+        "## What it says of shifts",
+        prose("""Sections 4.4 and 4.5, by the intervals of query-type-shift.md and corpus-shift.md."""),
+        table(("claim", "here"), found["shifts"]),
+        "## Kinds of queries and corpora, side by side",
+        prose("""Paper 000, 4.5.1: another corpus costs more than another kind of query. Mean drops in per cent; the
+        measures are RR@100 and nDCG@10, so that only relative drops can be set side by side."""),
+        table(("ranker", "another query type", "another corpus", "costs more"), found["both shifts"]),
+    ]
 
+
+PAGE = Page(
+    __file__,
+    "Which family of rankers wins which task",
+    measure,
+    compose,
+    (
+        Guard("winners", "the first table", rows),
+        Guard("verdicts", "the verdicts on tasks", verdicts),
+        Guard("shifts", "the verdicts on shifts", shift_claims),
+        Guard("both shifts", "the last table", both_shifts),
+    ),
+)
 
 if __name__ == "__main__":
-    main()
+    PAGE.main()

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from evidence import DATA, line, need_data, prose, table, write_page
+from evidence import DATA, Guard, Page, Rows, need_data, prose, read_number, table
 from evidence.neural import open_rag24
 from shaketable.attacks.injection import CHAT_TURNS, FORGED_ANSWER
 from shaketable.core.documents import rank_docnos
@@ -135,36 +135,70 @@ def perfect(size: int, step: int) -> list[str]:
     return [f"{size}, {step}", f"{np.mean(spreads):.3f}", f"{weight.value:.3f}", *(f"{value:.4f}" for value in values)]
 
 
-def parts(result: Result, of_files: Result, seconds: float, requests: int) -> list[str]:
-    """The page, of the tables of both runs of the task."""
+def describe(result: Result, of_files: Result, seconds: float, requests: int) -> Rows:
+    """The rows of the page, from the tables of both runs of the task."""
     order = result.tables["order"].iloc[0]
     centre = result.tables["self-consistency"].iloc[0]
-    curve = result.tables["position"]
     answers = result.tables["answers"]
-    own = answers[answers["ranker"] == NAME].iloc[0]
-    asked = f"{seconds / 60:.0f} minutes for {requests} requests, {seconds / requests:.1f} s each, on one thread"
-    shown = [
-        [
-            row["ranker"],
-            str(int(row["answers"])),
-            *cells(row, "malformed %", "repaired %", "unreadable %", digits=1),
-        ]
-        for _, row in answers.iterrows()
-    ]
-    injected = [
-        [
-            _short(row["recipe"]),
-            str(int(row["targets"])),
-            f"{row['into top 10 %']:.1f} [{row['low']:.1f}, {row['high']:.1f}]",
-            f"{row['boost']:.1f} [{row['boost low']:.1f}, {row['boost high']:.1f}]",
-            "" if np.isnan(row["beyond harmless"]) else _interval(row, "beyond harmless"),
-        ]
-        for _, row in result.tables["injection"].iterrows()
-    ]
-    worded = [
-        [row["wording"], *cells(row, "Kendall distance", "new first %", "overlap@10", "own nDCG@10", "nDCG@10")]
-        for _, row in result.tables["wording"].iterrows()
-    ]
+    return {
+        "minutes": f"{seconds / 60:.0f}",
+        "requests": requests,
+        "seconds a request": f"{seconds / requests:.1f}",
+        "orders": [
+            ["Kendall distance of two orders", _ends(order, "Kendall distance", "low", "high")],
+            [f"when repeated (queries: {REPEATS})", f"{order['when repeated']:.3f}"],
+            ["by the questions alone", f"{order['by the questions alone']:.3f}"],
+            ["new first document, % of pairs of orders", f"{order['new first %']:.1f}"],
+            ["overlap of the first ten", f"{order['overlap@10']:.3f}"],
+            ["position weight", _ends(order, "position weight", "weight low", "weight high")],
+            ["position weight by the questions alone", f"{order['weight of these']:.3f}"],
+        ],
+        "positions": [
+            [str(row["shown at"]), f"{row['comes out at']:.2f}", f"{row['shift']:+.2f}", str(int(row["lists"]))]
+            for _, row in result.tables["position"].astype({"shown at": int}).iterrows()
+        ],
+        "self-consistency": [
+            ["requests for a list", f"{centre['requests for a list']:.1f}"],
+            ["requests for the centre of three orders", f"{centre['requests for the centre']:.1f}"],
+            ["Kendall distance to another order", f"{centre['to another order']:.3f}"],
+            ["Kendall distance to the centre of the other two", f"{centre['to the centre of the others']:.3f}"],
+            ["nDCG@10, mean of the three orders", f"{centre['one order nDCG@10']:.4f}"],
+            ["nDCG@10, centre", f"{centre['centre nDCG@10']:.4f}"],
+            ["difference", f"{centre['change']:+.4f} [{centre['low']:+.4f}, {centre['high']:+.4f}]"],
+            ["nDCG@10 of BM25 on these queries", f"{first_stage(result):.4f}"],
+        ],
+        "answers": [
+            [
+                row["ranker"],
+                str(int(row["answers"])),
+                *cells(row, "malformed %", "repaired %", "unreadable %", digits=1),
+            ]
+            for _, row in answers.iterrows()
+        ],
+        "wordings": [
+            [row["wording"], *cells(row, "Kendall distance", "new first %", "overlap@10", "own nDCG@10", "nDCG@10")]
+            for _, row in result.tables["wording"].iterrows()
+        ],
+        "injections": [
+            [
+                _short(row["recipe"]),
+                str(int(row["targets"])),
+                f"{row['into top 10 %']:.1f} [{row['low']:.1f}, {row['high']:.1f}]",
+                f"{row['boost']:.1f} [{row['boost low']:.1f}, {row['boost high']:.1f}]",
+                "" if np.isnan(row["beyond harmless"]) else _interval(row, "beyond harmless"),
+            ]
+            for _, row in result.tables["injection"].iterrows()
+        ],
+        "run files": _from_files(of_files),
+        "perfect reader": [perfect(20, 10), perfect(10, 5), perfect(4, 2)],
+    }
+
+
+def compose(found: Rows) -> list[str]:
+    own = next(cells for cells in found["answers"] if cells[0] == NAME)
+    malformed, unreadable = (read_number(own[place]) for place in (2, 4))
+    minutes, each = found["minutes"], found["seconds a request"]
+    asked = f"{minutes} minutes for {found['requests']} requests, {each} s each, on one thread"
     return [
         prose(f"""SmolLM2-135M-Instruct (4 bits, 98 MB) behind llama.cpp's chat endpoint on the loopback, as a list-wise
         ranker: {QUERIES} of rag24's test queries, BM25's first {CANDIDATES} passages cut to {WORDS} words, a window of
@@ -172,60 +206,33 @@ def parts(result: Result, of_files: Result, seconds: float, requests: int) -> li
         answer. It is far too small to rank well: read this page for what is measured, not for what language models do.
         {asked}; that is why there are no more queries."""),
         "## The same lists in three orders",
-        prose(f"""Read these numbers with the table of answers below: {own["malformed %"]:.0f} % of the answers were not
-        in form, {own["unreadable %"]:.0f} % could not be read at all, and whatever an answer leaves out keeps the order
+        prose(f"""Read these numbers with the table of answers below: {malformed:g} % of the answers were not
+        in form, {unreadable:g} % could not be read at all, and whatever an answer leaves out keeps the order
         of the input. So the weight of the position is here for the most part that of our repair, and no evidence that
         the model prefers what comes first."""),
         prose("""As BM25 has them, reversed, and shuffled. In brackets: 95 % intervals over queries. 'When repeated' is
         the distance of two answers to the same question. 'By the questions alone': what the same windows would leave of
         the input order if every question were answered perfectly. A position weight of 1 is a ranker that returns its
         input."""),
-        table(
-            ("number", "value"),
-            [
-                ["Kendall distance of two orders", _ends(order, "Kendall distance", "low", "high")],
-                [f"when repeated (queries: {REPEATS})", f"{order['when repeated']:.3f}"],
-                ["by the questions alone", f"{order['by the questions alone']:.3f}"],
-                ["new first document, % of pairs of orders", f"{order['new first %']:.1f}"],
-                ["overlap of the first ten", f"{order['overlap@10']:.3f}"],
-                ["position weight", _ends(order, "position weight", "weight low", "weight high")],
-                ["position weight by the questions alone", f"{order['weight of these']:.3f}"],
-            ],
-        ),
+        table(("number", "value"), found["orders"]),
         "## Where a document comes out, by where it was shown",
-        table(
-            ("shown at", "comes out at", "shift", "lists"),
-            [
-                [str(row["shown at"]), f"{row['comes out at']:.2f}", f"{row['shift']:+.2f}", str(int(row["lists"]))]
-                for _, row in curve.astype({"shown at": int}).iterrows()
-            ],
-        ),
+        table(("shown at", "comes out at", "shift", "lists"), found["positions"]),
         prose("""Shift: places below the mean place that the same passage got; 0 everywhere for a ranker that is blind
         to the order."""),
         "## Permutation self-consistency",
         prose(
             """The centre is the ranking that the three orders agree on best. Distances are of the list of one order."""
         ),
-        table(
-            ("number", "value"),
-            [
-                ["requests for a list", f"{centre['requests for a list']:.1f}"],
-                ["requests for the centre of three orders", f"{centre['requests for the centre']:.1f}"],
-                ["Kendall distance to another order", f"{centre['to another order']:.3f}"],
-                ["Kendall distance to the centre of the other two", f"{centre['to the centre of the others']:.3f}"],
-                ["nDCG@10, mean of the three orders", f"{centre['one order nDCG@10']:.4f}"],
-                ["nDCG@10, centre", f"{centre['centre nDCG@10']:.4f}"],
-                ["difference", f"{centre['change']:+.4f} [{centre['low']:+.4f}, {centre['high']:+.4f}]"],
-                ["nDCG@10 of BM25 on these queries", f"{first_stage(result):.4f}"],
-            ],
-        ),
+        table(("number", "value"), found["self-consistency"]),
         "## Answers",
         prose("""Malformed: not in the form that was asked for, [2] > [1] > ...; repaired: what was named twice counts
         once, what was missing comes last, in the order of the input; unreadable: the input order stayed."""),
-        table(("ranker", "answers", "malformed %", "repaired %", "unreadable %"), shown),
+        table(("ranker", "answers", "malformed %", "repaired %", "unreadable %"), found["answers"]),
         f"## Other wordings (queries: {WORDED})",
         prose("""Where no answer can be read, all wordings return the input, and a distance of 0 is no agreement."""),
-        table(("wording", "Kendall distance", "new first %", "overlap@10", "own nDCG@10", "nDCG@10"), worded),
+        table(
+            ("wording", "Kendall distance", "new first %", "overlap@10", "own nDCG@10", "nDCG@10"), found["wordings"]
+        ),
         f"## Texts put into a passage (queries: {INJECTED})",
         prose(f"""One passage from below the tenth place in each list, with a text before it. The instruction is
         "{OVERRIDE}"; the turn closes the user's turn as SmolLM2's own chat template does and forges an answer; the
@@ -233,17 +240,17 @@ def parts(result: Result, of_files: Result, seconds: float, requests: int) -> li
         harmless sentence asks for nothing. Only passages of grade 0 or without a grade are taken, so a list may have no
         target. The targets are few, an interval [0, 0] only says that none of them moved, and a model whose answers are
         mostly repaired can hardly move one: this is how the measurement looks, and says little about obedience."""),
-        table(("text", "targets", "into top 10 %", "ranks gained", "beyond harmless, %"), injected),
+        table(("text", "targets", "into top 10 %", "ranks gained", "beyond harmless, %"), found["injections"]),
         f"## Orders of run files (queries: {CORRUPTED})",
         prose(f"""At most {CANDIDATES} judged candidates of TREC Deep Learning 2019 a query, shown with the best grade
         first, shuffled, and with the worst grade first (`llm-ranker(files=...)`), by the same model and prompt."""),
-        table(("number", "value"), _from_files(of_files)),
-        "## What one pass of windows leaves of the order, whoever answers",
+        table(("number", "value"), found["run files"]),
+        "## What one pass of windows leaves of the order, whatever reader answers",
         prose("""The top 100 of TREC Deep Learning 2019 in three orders, the best grade first, shuffled, and the worst
-        grade first, put in order by a reader who makes no mistake."""),
+        grade first, put in order by a reader that makes no mistake."""),
         table(
             ("window, step", "Kendall distance", "position weight", *(f"nDCG@10 {name}" for name in FILES)),
-            [perfect(20, 10), perfect(10, 5), perfect(4, 2)],
+            found["perfect reader"],
         ),
     ]
 
@@ -278,7 +285,7 @@ def _short(recipe: str) -> str:
     return {spec: name for name, spec in RECIPES.items()}.get(recipe, "harmless sentence")
 
 
-def main() -> None:
+def measure() -> Rows:
     for folder in ("rag24", "dl19"):
         need_data("collections", folder)
     if find_small_model_path() is None or find_spec("xllamacpp") is None:
@@ -294,12 +301,19 @@ def main() -> None:
     for name, frame in tables:
         print(name, frame.to_string(), sep="\n", flush=True)
     requests = sum(int(frame["answers"].sum()) for name, frame in tables if name == "answers")
-    write_page(__file__, "A small language model as a ranker", parts(result, of_files, seconds, requests))
+    return describe(result, of_files, seconds, requests)
 
 
-def cheap_row() -> str:
-    return line(perfect(20, 10))
-
+PAGE = Page(
+    __file__,
+    "A small language model as a ranker",
+    measure,
+    compose,
+    (
+        Guard("perfect reader", "the row of windows of 20 that move by 10", lambda: perfect(20, 10)),
+        Guard("perfect reader", "the row of windows of 4 that move by 2", lambda: perfect(4, 2)),
+    ),
+)
 
 if __name__ == "__main__":
-    main()
+    PAGE.main()

@@ -13,6 +13,7 @@ are together all of its queries:
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from evidence import DATA, need_data, prose, table, write_page
+from evidence import DATA, Guard, Page, Rows, need_data, prose, table
 from shaketable.core.errors import BadInput
 from shaketable.datasets.letor import Letor, read_letor
 from shaketable.datasets.splits import make_folds
@@ -157,19 +158,29 @@ def test(source: Source, how: LambdaMART) -> Tested:
     )
 
 
-def section(tested: Tested) -> Iterator[str]:
-    """The table against one baseline, and against the four learned ones."""
-    queries = tested.models.shape[1]
-    left_out = f"; {tested.barren} without a relevant document are left out" if tested.barren else ""
-    yield f"## {tested.source.name}: {queries} test queries{left_out}"
-    yield against_one(tested.single, tested.one)
-    yield table(HEAD, rows(tested.models, tested.one[None]))
-    yield f"Against four models learned on held-out queries (mean NDCG {tested.many.mean():.3f}):"
-    yield table(HEAD, rows(tested.models, tested.many))
+def describe(tested: Tested) -> Rows:
+    """The rows of one source: against one baseline, and against the four learned ones."""
+    name = tested.source.name
+    return {
+        f"{name}: queries": tested.models.shape[1],
+        f"{name}: without relevant documents": tested.barren,
+        f"{name}: baseline": [tested.single, f"{tested.one.mean():.4f}"],
+        f"{name}: against one": list(rows(tested.models, tested.one[None])),
+        f"{name}: mean of four": f"{tested.many.mean():.3f}",
+        f"{name}: against four": list(rows(tested.models, tested.many)),
+    }
 
 
-def against_one(name: str, values: Values) -> str:
-    return f"Against {name} (mean NDCG {values.mean():.4f}):"
+def section(name: str, found: Rows) -> Iterator[str]:
+    """The tables of one source."""
+    barren = found[f"{name}: without relevant documents"]
+    left_out = f"; {barren} without a relevant document are left out" if barren else ""
+    yield f"## {name}: {found[f'{name}: queries']} test queries{left_out}"
+    baseline, mean = found[f"{name}: baseline"]
+    yield f"Against {baseline} (mean NDCG {mean}):"
+    yield table(HEAD, found[f"{name}: against one"])
+    yield f"Against four models learned on held-out queries (mean NDCG {found[f'{name}: mean of four']}):"
+    yield table(HEAD, found[f"{name}: against four"])
 
 
 HEAD = ("", "α", "NDCG", "reward", "risk", "reward/risk", "wins", "losses", "W/L", "L > 20 %", "p of risk")
@@ -218,7 +229,21 @@ they do not say which is better, and nothing is claimed from them; the page on g
 of them, the script makes that table.**""")
 
 
-def main(given: Sequence[str] | None = None) -> None:
+def measure() -> Rows:
+    need_data("ltr")
+    found: Rows = {}
+    for source in SOURCES:
+        print(source.name, flush=True)
+        found |= describe(test(source, SMALL))
+    return found
+
+
+def compose(found: Rows) -> list[str]:
+    return [intro(SMALL), SAMPLES, *(part for source in SOURCES for part in section(source.name, found))]
+
+
+def print_files(given: Sequence[str]) -> None:
+    """Print the table of the files that the command line names."""
     parser = argparse.ArgumentParser(description="The paper's table of reward and risk, on feature files.")
     parser.add_argument("--letor", nargs="+", type=Path, help="LETOR files, together one set of queries")
     parser.add_argument("--bm25", type=int, help="the feature that is BM25; else the best single one is taken")
@@ -226,30 +251,41 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, help="where the page of these files goes; else it is printed")
     options = parser.parse_args(given)
     how = PAPER if options.paper else SMALL
-    if options.letor:
-        name = options.letor[0].parent.name or "files"
-        own = Source(name, tuple(options.letor), None, options.bm25)
-        text = "\n\n".join([f"# {TITLE}", intro(how), *section(test(own, how))]) + "\n"
-        if options.out:
-            with atomic_write(options.out) as out:
-                out.write(text)
-        print(text)
-        return
-    need_data("ltr")
-    sections = []
-    for source in SOURCES:
-        print(source.name, flush=True)
-        sections += section(test(source, how))
-    write_page(__file__, TITLE, [intro(how), SAMPLES, *sections])
+    source = Source(options.letor[0].parent.name or "files", tuple(options.letor), None, options.bm25)
+    parts = section(source.name, describe(test(source, how)))
+    text = "\n\n".join([f"# {TITLE}", intro(how), *parts]) + "\n"
+    if options.out:
+        with atomic_write(options.out) as out:
+            out.write(text)
+    print(text)
 
 
-def cheap_row() -> str:
+def baseline_row() -> list[str]:
     source = SOURCES[1]
     held, rest = parts(source)
     name, system = single(source, held)
     ndcg = NDCG(rest)
-    return against_one(name, system(rest, ndcg)[~ndcg.without_relevant])
+    return [name, f"{system(rest, ndcg)[~ndcg.without_relevant].mean():.4f}"]
 
+
+PAGE = Page(
+    __file__,
+    TITLE,
+    measure,
+    compose,
+    (
+        Guard("mq2008: baseline", "the mean of BM25 on mq2008", baseline_row),
+        Guard(
+            "mq2008: against one",
+            "all of mq2008 against one baseline, trained again",
+            lambda: describe(test(SOURCES[1], SMALL))["mq2008: against one"],
+            slow=True,
+        ),
+    ),
+)
 
 if __name__ == "__main__":
-    main()
+    if "--letor" in sys.argv:
+        print_files(sys.argv[1:])
+    else:
+        PAGE.main()

@@ -5,11 +5,12 @@ make evidence PAGE=ltr-texts        (some minutes on two cores)
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 
-from evidence import DATA, line, need_data, prose, table, write_page
+from evidence import DATA, Guard, Page, Rows, need_data, prose, table
 from shaketable.core.home import home_folder
 from shaketable.core.registries import LEARNERS, RANKERS
 from shaketable.datasets.load import load
@@ -42,15 +43,15 @@ def baseline(experiment: Experiment) -> list[str]:
     return [f"bm25 ({len(values)} queries)", f"{values.mean():.4f}", "", "", ""]
 
 
-def compared(experiment: Experiment) -> list[list[str]]:
+def compared(experiment: Experiment, learned: Iterable[str] = LEARNED) -> list[list[str]]:
     """Cross-validated models beside BM25."""
     data = build_letor(experiment.collection, experiment.queries, experiment.candidates, experiment.qrels)
     base = experiment.get_score_table("nDCG@10").row("bm25")
     rows = [baseline(experiment)]
-    for text, grid in LEARNED.items():
+    for text in learned:
         values = []
         for seed in SEEDS:
-            scores, _ = cross_validate(LEARNERS.build(text), data, seed=seed, grid=grid)
+            scores, _ = cross_validate(LEARNERS.build(text), data, seed=seed, grid=LEARNED[text])
             values.append(score_table("nDCG@10", experiment.qrels, {"learned": data.to_run(scores)}).values[0])
         low, high = bootstrap_interval(values[0] - base)
         means = ", ".join(f"{v.mean():.4f}" for v in values)
@@ -59,7 +60,7 @@ def compared(experiment: Experiment) -> list[list[str]]:
     return rows
 
 
-def shaken(experiment: Experiment) -> list[str]:
+def shaken(experiment: Experiment) -> tuple[int, list[list[str]]]:
     """One model of each learner, tested on the queries of the first fold, beside BM25."""
     whole = experiment.collection
     fold = make_folds([qid for qid in whole.queries if whole.qrels.get(qid)], 5, 0)[0]
@@ -76,36 +77,56 @@ def shaken(experiment: Experiment) -> list[str]:
         [kind, *(f"{row['change']:+.4f}{row['']}" for _, row in part.iterrows())]
         for kind, part in variation[variation["setting"] == "pipeline"].groupby("category", sort=False)
     ]
+    return len(tested.queries), rows
+
+
+def measure() -> Rows:
+    need_data("collections")
+    found: Rows = {}
+    for name in COLLECTIONS:
+        experiment = open_bench(name)
+        found[f"{name}: models"] = compared(experiment)
+        found[f"{name}: held out"], found[f"{name}: changes"] = shaken(experiment)
+        print(f"{name} done", flush=True)
+    return found
+
+
+def section(name: str, found: Rows) -> list[str]:
     return [
-        prose(f"""Held out: {len(tested.queries)} queries of the first fold. Relative change of nDCG@10 under attack,
-        and its change by variation (all methods of a category, as they are, whole pipeline); `*`: p < 0.05 after Holm's
-        correction:"""),
-        table(("", *tested.models), rows),
+        f"## {name}",
+        table(("ranker", "nDCG@10 by seed", "difference", "95 % interval", "p"), found[f"{name}: models"]),
+        prose(f"""Held out: {found[f"{name}: held out"]} queries of the first fold. Relative change of nDCG@10 under
+        attack, and its change by variation (all methods of a category, as they are, whole pipeline); `*`: p < 0.05
+        after Holm's correction:"""),
+        table(("", "bm25", *(text.partition("(")[0] for text in LEARNED)), found[f"{name}: changes"]),
     ]
 
 
-def section(name: str) -> list[str]:
-    experiment = open_bench(name)
-    found = table(("ranker", "nDCG@10 by seed", "difference", "95 % interval", "p"), compared(experiment))
-    print(f"{name} done", flush=True)
-    return [f"## {name}", found, *shaken(experiment)]
-
-
-def main() -> None:
-    need_data("collections")
+def compose(found: Rows) -> list[str]:
     intro = prose("""28 features of BM25's top 100, five folds by query (three train, one chooses settings, one tests),
     three seeds of the folds; nDCG@10 over all queries. The difference from BM25 is over all seeds; the interval
     (bootstrap) and p (paired t-test) are those of the first seed.""")
     why = prose("""Passages of rag24 have no titles or urls, so 14 of the 28 features are 0 and the seven of the whole
     document repeat those of the body: what is left is BM25 and its relatives. And its pool is the top 20 of one system,
     so most of BM25's top 100 are unjudged and teach that they are not relevant.""")
-    sections = [part for name in COLLECTIONS for part in section(name)]
-    write_page(__file__, "Learning to rank on texts", [intro, *sections, why])
+    return [intro, *(part for name in COLLECTIONS for part in section(name, found)), why]
 
 
-def cheap_row() -> str:
-    return line(baseline(open_bench("cranfield")))
-
+PAGE = Page(
+    __file__,
+    "Learning to rank on texts",
+    measure,
+    compose,
+    (
+        Guard("cranfield: models", "the row of bm25 on cranfield", lambda: baseline(open_bench("cranfield"))),
+        Guard(
+            "cranfield: models",
+            "the row of `ranksvm` on cranfield, trained in three times five folds",
+            lambda: compared(open_bench("cranfield"), ("ranksvm",))[1],
+            slow=True,
+        ),
+    ),
+)
 
 if __name__ == "__main__":
-    main()
+    PAGE.main()

@@ -5,11 +5,12 @@ make evidence PAGE=net-variations        (ten minutes on two cores where query-a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pandas as pd
 
-from evidence import line, need_data, prose, table, write_page
+from evidence import Guard, Page, Rows, need_data, prose, table
 from evidence.neural import open_rag24
 from evidence.query_attack import learned
 from evidence.query_variation import short, transforms
@@ -17,6 +18,7 @@ from shaketable.experiment import Experiment
 from shaketable.tasks.query_variation import QueryVariation
 
 LEXICAL = ("bm25", "ql", "dense")
+CATEGORIES = ("misspelling", "naturality", "ordering", "paraphrasing")
 
 
 def opened(nets: bool = True) -> Experiment:
@@ -47,9 +49,15 @@ def originals(experiment: Experiment) -> list[list[str]]:
     return [[name, f"{mean:.4f}"] for name, mean in zip(experiment.models, means, strict=True)]
 
 
-def claims(frame: pd.DataFrame) -> list[list[str]]:
-    """What the paper says of the categories, and whether it is so here."""
+def read_drops(frame: pd.DataFrame) -> list[list[str]]:
+    """The relative change over valid variations in per cent, a row for each ranker."""
     drop = frame.pivot_table(index="ranker", columns="category", values="drop % (valid)", sort=False)
+    return [[str(name), *(f"{row[category]:+.1f}" for category in CATEGORIES)] for name, row in drop.iterrows()]
+
+
+def claims(drops: Sequence[Sequence[str]]) -> list[list[str]]:
+    """What the paper says of the categories, and whether it is so here."""
+    drop = pd.DataFrame([row[1:] for row in drops], [row[0] for row in drops], CATEGORIES).astype(float)
     said = {name: ", ".join(f"{r} {drop.loc[r, name]:+.1f}" for r in drop.index) for name in drop.columns}
     worst = [ranker for ranker in drop.index if drop.loc[ranker].idxmin() == "misspelling"]
     still = [ranker for ranker in drop.index if abs(drop.loc[ranker, "ordering"]) < 1]
@@ -76,32 +84,42 @@ def _verdict(holding: int, rankers: int) -> str:
     return "holds" if holding == rankers else "does not hold" if not holding else "holds in part"
 
 
-def main() -> None:
+def measure() -> Rows:
     need_data("collections", "rag24")
     experiment = opened()
     found = QueryVariation(transforms=transforms(), depths=()).run(experiment).tables
-    names = list(experiment.models)
-    write_page(
-        __file__,
-        "Query variations on rag24, learned rankers",
-        [
-            prose(f"""nDCG@10 of {len(experiment.queries)} test queries, and what one variation of each by each method
-            changes, where every ranker re-ranks BM25's top 100 of the original query (paper 004's re-rankers). `*`:
-            paired t-test, p < 0.05 after Holm's correction over methods and rankers. The learned rankers are those of
-            query-attack.md: one seed, 215 queries; dense is MiniLM as it comes. conv_knrm, bert and colbert are
-            left out for the time that they take."""),
-            table(("ranker", "the original queries"), originals(experiment)),
-            table(("category", "method", *names, "queries"), rows(found["by method"])),
-            "## What the paper says",
-            "Relative change over valid variations, in per cent; verdicts are of these means.",
-            table(("claim", "here", "verdict"), claims(found["by category"])),
-        ],
-    )
+    return {
+        "queries": len(experiment.queries),
+        "originals": originals(experiment),
+        "methods": rows(found["by method"]),
+        "categories": read_drops(found["by category"]),
+    }
 
 
-def cheap_row() -> str:
-    return line(originals(opened(nets=False))[0])
+def compose(found: Rows) -> list[str]:
+    names = [cells[0] for cells in found["originals"]]
+    return [
+        prose(f"""nDCG@10 of {found["queries"]} test queries, and what one variation of each by each method
+        changes, where every ranker re-ranks BM25's top 100 of the original query (paper 004's re-rankers). `*`:
+        paired t-test, p < 0.05 after Holm's correction over methods and rankers. The learned rankers are those of
+        query-attack.md: one seed, 215 queries; dense is MiniLM as it comes. conv_knrm, bert and colbert are
+        left out for the time that they take."""),
+        table(("ranker", "the original queries"), found["originals"]),
+        table(("category", "method", *names, "queries"), found["methods"]),
+        "## What the paper says",
+        "Relative change over valid variations, in per cent; verdicts are of these means.",
+        table(("ranker", *CATEGORIES), found["categories"]),
+        table(("claim", "here", "verdict"), claims(found["categories"])),
+    ]
 
+
+PAGE = Page(
+    __file__,
+    "Query variations on rag24, learned rankers",
+    measure,
+    compose,
+    (Guard("originals", "the row of bm25", lambda: originals(opened(nets=False))[0]),),
+)
 
 if __name__ == "__main__":
-    main()
+    PAGE.main()

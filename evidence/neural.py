@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evidence import DATA, line, need_data, prose, table, write_page
+from evidence import DATA, Guard, Page, Rows, line, need_data, prose, table
 from shaketable.core.documents import Run
 from shaketable.core.home import home_folder
 from shaketable.core.protocols import Learner, Model
@@ -133,7 +133,7 @@ def baseline(name: str, values: Values, base: Values | None = None) -> list[str]
     return [name, *cells, "", *(compared(base, values["nDCG@10"]) if base else ["", ""]), "", ""]
 
 
-def few(experiment: Experiment) -> str:
+def few(experiment: Experiment) -> list[list[str]]:
     """Learning from a teacher, on the bundled sample."""
     rows = []
     for name in ("bm25", "dense"):
@@ -144,10 +144,10 @@ def few(experiment: Experiment) -> str:
         runs = [reranked(experiment, model) for model in models]
         rows.append([f"`{name}`", *(spread(runs, measure) for measure in MEASURES)])
         print(line(rows[-1]), flush=True)
-    return table(("ranker", *MEASURES), rows)
+    return rows
 
 
-def main() -> None:
+def measure() -> Rows:
     need_data("collections", "rag24")
     experiment = open_rag24("bm25")
     base = reranked(experiment, experiment.models["bm25"])
@@ -156,33 +156,63 @@ def main() -> None:
         rows.append(row(name, net(name), experiment, SEEDS).cells(base))
         print(line(rows[-1]), flush=True)
     sample = Experiment(load("sample"), {}, experiment.engine, split="test")
-    write_page(
-        __file__,
-        "Small neural rankers on rag24",
-        [
-            prose(f"""Trained on the train queries ({len(experiment.collection.splits["train"])}, judged by an LLM; a
-            fifth of them validates), tested on {len(experiment.queries)} test queries (judged by people), re-ranking
-            BM25's top {experiment.depth}. Mean and standard deviation are over {len(SEEDS)} seeds. The control is the
-            same learner on labels dealt out at random; a ranker that is not above it (paired t-test, p < {LEVEL}) is
-            untrained, and nothing is claimed of it. Difference and p are those from BM25 in nDCG@10, by a paired
-            t-test. Steps are those of the weights kept (conv_knrm was given {STEPS["conv_knrm"]}, the others what their
-            learners have); minutes are those of one training, validation included, on two cores that had other work to
-            do. Words are read by GloVe vectors of 50 numbers, but dssm reads letters."""),
-            table(HEAD, rows),
-            "## Where judgements are few",
-            prose(f"""The bundled sample has {len(sample.collection.splits["train"])} train queries. A teacher needs no
-            judgements: its margins are learned on these queries and on 400 sentences of passages. Tested on
-            {len(sample.queries)} queries of the sample, re-ranking BM25's top {sample.depth}; mean and standard
-            deviation over {len(SEEDS)} seeds; vectors are learned."""),
-            few(sample),
-        ],
-    )
+    return {
+        "sizes": describe(experiment),
+        "rag24": rows,
+        "sizes of the sample": describe(sample),
+        "sample": few(sample),
+    }
 
 
-def cheap_row() -> str:
+def describe(experiment: Experiment) -> dict[str, int]:
+    """Return how many queries there are to learn from and to test on, and how long lists are."""
+    train = len(experiment.collection.splits["train"])
+    return {"train": train, "test": len(experiment.queries), "depth": experiment.depth}
+
+
+def compose(found: Rows) -> list[str]:
+    sizes, sample = found["sizes"], found["sizes of the sample"]
+    return [
+        prose(f"""Trained on the train queries ({sizes["train"]}, judged by an LLM; a fifth of them validates), tested
+        on {sizes["test"]} test queries (judged by people), re-ranking BM25's top {sizes["depth"]}. Mean and standard
+        deviation are over {len(SEEDS)} seeds. The control is the same learner on labels dealt out at random; a ranker
+        that is not above it (paired t-test, p < {LEVEL}) is untrained, and nothing is claimed of it. Difference and p
+        are those from BM25 in nDCG@10, by a paired t-test. Steps are those of the weights kept (conv_knrm was given
+        {STEPS["conv_knrm"]}, the others what their learners have); minutes are those of one training, validation
+        included, on two cores that had other work to do. Words are read by GloVe vectors of 50 numbers, but dssm reads
+        letters."""),
+        table(HEAD, found["rag24"]),
+        "## Where judgements are few",
+        prose(f"""The bundled sample has {sample["train"]} train queries. A teacher needs no judgements: its margins are
+        learned on these queries and on 400 sentences of passages. Tested on {sample["test"]} queries of the sample,
+        re-ranking BM25's top {sample["depth"]}; mean and standard deviation over {len(SEEDS)} seeds; vectors are
+        learned."""),
+        table(("ranker", *MEASURES), found["sample"]),
+    ]
+
+
+def baseline_row() -> list[str]:
     experiment = open_rag24("bm25")
-    return line(baseline("bm25", reranked(experiment, experiment.models["bm25"])))
+    return baseline("bm25", reranked(experiment, experiment.models["bm25"]))
 
+
+def taught_row() -> list[str]:
+    """Return the row of a net that learned from judgements, three times."""
+    sample = Experiment(load("sample"), {}, ScoringEngine(), split="test")
+    runs = [reranked(sample, replace(sample, seed=seed).fit(FEW[0], "train")) for seed in SEEDS]
+    return [f"`{FEW[0]}`", *(spread(runs, measure) for measure in MEASURES)]
+
+
+PAGE = Page(
+    __file__,
+    "Small neural rankers on rag24",
+    measure,
+    compose,
+    (
+        Guard("rag24", "the row of bm25", baseline_row),
+        Guard("sample", f"the row of `{FEW[0]}` on the sample, trained again", taught_row, slow=True),
+    ),
+)
 
 if __name__ == "__main__":
-    main()
+    PAGE.main()

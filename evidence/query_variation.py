@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from evidence import DATA, line, need_data, plain_drops, prose, table, write_page
+from evidence import DATA, Guard, Page, Rows, need_data, plain_drops, prose, table
 from shaketable.core.home import home_folder
 from shaketable.core.registries import RANKERS
 from shaketable.datasets.load import load
@@ -80,38 +80,52 @@ def _interval(row: pd.Series) -> str:
     return f"{row['drop %']:+.1f} [{row['drop % low']:+.1f}, {row['drop % high']:+.1f}]"
 
 
-def section(name: str) -> list[str]:
+def measure_collection(name: str) -> Rows:
     experiment = open_bench(name)
     found = QueryVariation(transforms=transforms(), depths=()).run(experiment).tables
     method = found["by method"]
-    shaken = attacked(experiment)
+    rows = {
+        f"{name}: queries": len(experiment.queries),
+        f"{name}: methods": [original(experiment), *by_method(method[method["setting"] == "pipeline"])],
+        f"{name}: categories": list(by_category(found["by category"])),
+        f"{name}: typos": attacked(experiment),
+    }
     print(f"{name} done", flush=True)
+    return rows
+
+
+def measure() -> Rows:
+    need_data("collections")
+    return {key: value for name in COLLECTIONS for key, value in measure_collection(name).items()}
+
+
+def section(name: str, found: Rows) -> list[str]:
     return [
-        f"## {name}: {len(experiment.queries)} queries",
-        table(
-            ("category", "method", *SHOWN, "valid %", "applies %", "queries"),
-            [original(experiment), *by_method(method[method["setting"] == "pipeline"])],
-        ),
+        f"## {name}: {found[f'{name}: queries']} queries",
+        table(("category", "method", *SHOWN, "valid %", "applies %", "queries"), found[f"{name}: methods"]),
         "Relative change over valid variations, in per cent, the whole pipeline / the ranker alone:",
-        table(("category", *SHOWN), by_category(found["by category"])),
+        table(("category", *SHOWN), found[f"{name}: categories"]),
         "Query attack, relative change in per cent with 95 % intervals (five draws, candidates of the original query):",
-        table(("ranker", *ATTACK_NAMES.values()), shaken),
+        table(("ranker", *ATTACK_NAMES.values()), found[f"{name}: typos"]),
     ]
 
 
-def main() -> None:
-    need_data("collections")
+def compose(found: Rows) -> list[str]:
     intro = prose("""nDCG@10 of the original queries, and what one variation of each by each method changes (all
     variations as they are, whole pipeline, top 100; a method that does not apply to a query is measured on those that
     it does apply to, beside what these have as they are). `*`: paired t-test, p < 0.05 after Holm's correction over
     methods, rankers and both settings. valid %, applies %: of all queries, by the rules of `Validity`, not by people
     (see validity.md). dense is MiniLM as it comes.""")
-    write_page(__file__, "Query variations on real collections", [intro, *(p for c in COLLECTIONS for p in section(c))])
+    return [intro, *(part for name in COLLECTIONS for part in section(name, found))]
 
 
-def cheap_row() -> str:
-    return line(attacked(open_bench("cacm", ("bm25",)))[0])
-
+PAGE = Page(
+    __file__,
+    "Query variations on real collections",
+    measure,
+    compose,
+    (Guard("cacm: typos", "the row of bm25 under typos on cacm", lambda: attacked(open_bench("cacm", ("bm25",)))[0]),),
+)
 
 if __name__ == "__main__":
-    main()
+    PAGE.main()

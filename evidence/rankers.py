@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from evidence import line, need_data, prose, table, write_page
+from evidence import Guard, Page, Rows, line, need_data, prose, table
 from evidence.neural import HEAD, LEVEL, Row, Values, baseline, measured, open_rag24, reranked, row
 from shaketable.core.home import home_folder
 from shaketable.datasets.splits import split_held_out
@@ -63,7 +63,7 @@ def expanded(experiment: Experiment) -> tuple[Values, str]:
     return values, longer.body[len(doc.body) :].strip()
 
 
-def main() -> None:
+def measure() -> Rows:
     need_data("collections", "rag24")
     experiment = open_rag24("bm25", "dense").with_depth(DEPTH)
     base = reranked(experiment, experiment.models["bm25"])
@@ -81,31 +81,60 @@ def main() -> None:
     for name, learner in ENCODERS.items():
         rows.append(row(name, learner, experiment, (0,), CONTROL, DEPTH).cells(base))
         print(line(rows[-1]), flush=True)
-    write_page(
-        __file__,
-        "The other rankers of the papers, on rag24",
-        [
-            prose(f"""Queries, tests and columns are those of neural.md, but there is one seed, so nothing is said of
-            how much chance does in training. The encoders are on MiniLM (six layers, 22 million weights), cut at 64
-            word pieces (epic at 48), and everybody re-ranks BM25's top {DEPTH}; their controls had {CONTROL} steps.
-            These are short trainings on {len(experiment.collection.splits["train"])} queries, for two cores, and no
-            measure of what such models reach. The control of colbert begins with weights that rank well
-            already, so that being above it (paired t-test, p < {LEVEL}) says more than for the small nets. MiniLM has
-            no head that fills in masked words, so epic reads through one that is tied to its embeddings, and prop
-            learns to fill in words first; bert has the same steps without pre-training."""),
-            table(HEAD, rows),
-            prose(f"""The expander of doct5query is a T5 of two layers that learned from nothing but the
-            {len(build_query_pairs(experiment.collection, experiment.collection.splits["train"])):,} relevant passages
-            of the train queries: a test of the mechanism, and no measure of DocT5Query. Of the first passage it wrote:
-            “{sample}”."""),
-        ],
-    )
+    splits = experiment.collection.splits
+    return {
+        "train queries": len(splits["train"]),
+        "rankers": rows,
+        "expanded passages": len(build_query_pairs(experiment.collection, splits["train"])),
+        "an expansion": sample,
+    }
 
 
-def cheap_row() -> str:
+def compose(found: Rows) -> list[str]:
+    return [
+        prose(f"""Queries, tests and columns are those of neural.md, but there is one seed, so nothing is said of
+        how much chance does in training. The encoders are on MiniLM (six layers, 22 million weights), cut at 64
+        word pieces (epic at 48), and everybody re-ranks BM25's top {DEPTH}; their controls had {CONTROL} steps.
+        These are short trainings on {found["train queries"]} queries, for two cores, and no
+        measure of what such models reach. The control of colbert begins with weights that rank well
+        already, so that being above it (paired t-test, p < {LEVEL}) says more than for the small nets. MiniLM has
+        no head that fills in masked words, so epic reads through one that is tied to its embeddings, and prop
+        learns to fill in words first; bert has the same steps without pre-training."""),
+        table(HEAD, found["rankers"]),
+        prose(f"""The expander of doct5query is a T5 of two layers that learned from nothing but the
+        {found["expanded passages"]:,} relevant passages
+        of the train queries: a test of the mechanism, and no measure of DocT5Query. Of the first passage it wrote:
+        “{found["an expansion"]}”."""),
+    ]
+
+
+def baseline_row() -> list[str]:
     experiment = open_rag24("bm25").with_depth(DEPTH)
-    return line(baseline("bm25", reranked(experiment, experiment.models["bm25"])))
+    return baseline("bm25", reranked(experiment, experiment.models["bm25"]))
 
+
+def dense_row() -> list[str]:
+    experiment = open_rag24("bm25", "dense").with_depth(DEPTH)
+    base, dense = (reranked(experiment, experiment.models[name]) for name in ("bm25", "dense"))
+    return baseline("dense", dense, base)
+
+
+PAGE = Page(
+    __file__,
+    "The other rankers of the papers, on rag24",
+    measure,
+    compose,
+    (
+        Guard("rankers", "the row of bm25", baseline_row),
+        Guard("rankers", "the row of dense", dense_row, slow=True),
+        Guard(
+            "rankers",
+            "the rows of lambdamart, trained again",
+            lambda: trees(open_rag24("bm25").with_depth(DEPTH))[0],
+            slow=True,
+        ),
+    ),
+)
 
 if __name__ == "__main__":
-    main()
+    PAGE.main()

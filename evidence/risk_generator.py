@@ -8,14 +8,13 @@ as such.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evidence import Guard, Page, Rows, prose, table
 from shaketable.core.seeding import make_numpy_rng
 from shaketable.datasets.letor import Letor
 from shaketable.measures.risk import RewardRisk, geo_risk, penalise_losses, reward_risk, z_risk
@@ -25,7 +24,6 @@ from shaketable.training.ndcg import NDCG
 
 Values = NDArray[np.float64]
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "evidence" / "risk-generator.md"
 DOCS, GROUP, HINT = 25, 0.4, 1.5
 SIZES = {"train": 2000, "valid": 1000, "test": 20_000}
 SEEDS, DRAWS, LEVEL, MARGIN = range(31, 36), 2000, 0.01, 0.001
@@ -178,7 +176,18 @@ class Verdict:
     after: float
     seeds: str
     p: float
-    holds: bool
+
+    def cells(self) -> list[str]:
+        """The row of the table, without whether the claim holds."""
+        return [self.model, self.measure, self.claim, f"{self.before:.4f}", f"{self.after:.4f}", self.seeds,
+                f"{self.p:.4f}"]  # fmt: skip
+
+
+def holds(cells: Sequence[str]) -> bool:
+    """Whether the claim of a printed row holds."""
+    _, _, claim, before, after, _, p = cells
+    rise = float(after) - float(before)
+    return {RISES: rise > 0, FALLS: rise < 0, NOT_LOWER: rise > -MARGIN}[claim] and float(p) < LEVEL
 
 
 def verdicts(found: Trial, draws: int = DRAWS) -> list[Verdict]:
@@ -188,15 +197,14 @@ def verdicts(found: Trial, draws: int = DRAWS) -> list[Verdict]:
         for measure, claim in tested.claims.items():
             margin = MARGIN if claim == NOT_LOWER else 0.0
             each, before, after, p = gain(tested, found, draws, measure=measure, margin=margin)
-            right = {RISES: after > before, FALLS: after < before, NOT_LOWER: after > before - MARGIN}[claim]
             as_claimed = int(((each < 0) if claim == FALLS else (each > -margin)).sum())
             seeds = f"{as_claimed} of {len(each)}"
-            results.append(Verdict(tested.name, measure, claim, before, after, seeds, p, bool(right and p < LEVEL)))
+            results.append(Verdict(tested.name, measure, claim, before, after, seeds, p))
     return results
 
 
-def page(found: Trial, results: list[Verdict]) -> str:
-    """The page."""
+def describe(found: Trial) -> tuple[list[list[str]], list[list[str]]]:
+    """The models, and what they win and lose against baselines."""
     plain = found.plain.values.mean(axis=1)
     models, against = [], []
     for tested in [found.plain, *found.others]:
@@ -216,68 +224,84 @@ def page(found: Trial, results: list[Verdict]) -> str:
             ]
         )
         against.append([tested.name, *_columns(one), *_columns(many)])
-    columns = ["reward", "risk", "reward/risk", "W/L", "L > 20 %"]
-    heads = [f"{column}, one" for column in columns] + [f"{column}, all" for column in columns]
-    tests = [
-        [r.model, r.measure, r.claim, f"{r.before:.4f}", f"{r.after:.4f}", r.seeds, f"{r.p:.4f}", _mark(r.holds)]
-        for r in results
-    ]
-    broken = [f"{r.model}: {r.measure} {r.claim}" for r in results if not r.holds]
-    verdict = f"{len(results) - len(broken)} of {len(results)} claims hold."
+    return models, against
+
+
+def measure() -> Rows:
+    found = trial(SEEDS, (1.0, 5.0), SIZES, report=lambda line: print(line, flush=True))
+    models, against = describe(found)
+    return {
+        "baseline": baseline_cells(found.baselines[0], found.planted),
+        "claims": [verdict.cells() for verdict in verdicts(found)],
+        "models": models,
+        "against baselines": against,
+    }
+
+
+def baseline_cells(values: Values, planted: NDArray[np.bool_]) -> list[str]:
+    """The baseline's mean, over all queries, in the group and elsewhere."""
+    return [f"{some.mean():.4f}" for some in (values, values[planted], values[~planted])]
+
+
+def _columns(of: RewardRisk) -> list[str]:
+    queries = of.wins + of.losses + of.ties
+    share = 100 * of.heavy_losses / queries
+    values = (of.reward, of.risk, of.ratio, of.win_loss, share)
+    return [f"{value.item():.{digits}f}" for value, digits in zip(values, (4, 4, 3, 3, 2), strict=True)]
+
+
+def compose(found: Rows) -> list[str]:
+    broken = [f"{cells[0]}: {cells[1]} {cells[2]}" for cells in found["claims"] if not holds(cells)]
+    verdict = f"{len(found['claims']) - len(broken)} of {len(found['claims'])} claims hold."
     if broken:
         verdict += f" These do not: {'; '.join(broken)}."
-    return f"""# Risk-sensitive objectives on generated data
+    columns = ["reward", "risk", "reward/risk", "W/L", "L > 20 %"]
+    heads = [f"{column}, one" for column in columns] + [f"{column}, all" for column in columns]
+    whole, inside, outside = found["baseline"]
+    return [
+        prose(f"""Each of {len(SEEDS)} seeds ({SEEDS[0]} to {SEEDS[-1]}) makes {SIZES["train"]:,} queries to learn from,
+        {SIZES["valid"]:,} to stop early by and {SIZES["test"]:,} to test on, with {DOCS} documents of labels 0 to 4.
+        Most queries are decided by four signals. In a planted group, {GROUP:.0%} of the queries, the baseline (feature
+        1) is right and the signals say nothing; a noisy feature hints at which is which. A model of the mean gives up
+        part of the group for the others, and there it loses to the baseline. T*-FARO and GeoRisk have two more
+        baselines, noisy mixtures that also do better in the group."""),
+        "NDCG is nDCG(dcg='exp-log2') of ir_measures, the one with exponential gain.",
+        f"The baseline has NDCG@10 {whole}, in the group {inside}, elsewhere {outside}.",
+        "## What was claimed",
+        prose(f"""Before these seeds were drawn, beside plain LambdaMART and with p < {LEVEL} (paired bootstrap over the
+        test queries of all seeds together, {DRAWS} draws; two-sided, or one-sided where a value is only not to be
+        lower):"""),
+        PROMISED,
+        table(
+            ("model", "measure", "claim", "plain", "model", "seeds as claimed", "p", "holds"),
+            [[*cells, "yes" if holds(cells) else "no"] for cells in found["claims"]],
+        ),
+        verdict,
+        "## What the models are like",
+        prose("""NDCG@10 with the standard deviation over seeds, and what it pays against plain LambdaMART (least and
+        most of a seed):"""),
+        table(("model", "nDCG(dcg='exp-log2')@10", "against plain", "in the group", "elsewhere"), found["models"]),
+        prose("""Against one baseline, feature 1, and against all three (each number against each of them, then
+        averaged); losses of more than 20 % in percent of the queries:"""),
+        table(("model", *heads), found["against baselines"]),
+        "## What was found before",
+        BEFORE,
+    ]
 
-Made by `evidence/risk_generator.py`; nothing here was edited by hand.
 
-Each of {len(found.planted)} seeds ({SEEDS[0]} to {SEEDS[-1]}) makes {SIZES["train"]:,} queries to learn from,
-{SIZES["valid"]:,} to stop early by and {SIZES["test"]:,} to test on, with {DOCS} documents of labels 0 to 4. Most
-queries are decided by four signals. In a planted group, {GROUP:.0%} of the queries, the baseline (feature 1) is right
-and the signals say nothing; a noisy feature hints at which is which. A model of the mean gives up part of the group for
-the others, and there it loses to the baseline. T*-FARO and GeoRisk have two more baselines, noisy mixtures that also do
-better in the group.
-
-NDCG is nDCG(dcg='exp-log2') of ir_measures, the one with exponential gain.
-
-{baseline_line(found.baselines[0], found.planted)}
-{found.baselines[0][~found.planted].mean():.4f}.
-
-## What was claimed
-
-Before these seeds were drawn, beside plain LambdaMART and with p < {LEVEL} (paired bootstrap over the test queries of
-all seeds together, {DRAWS} draws; two-sided, or one-sided where a value is only not to be lower):
-
-- U-CRO, T-SARO, T-FARO and T*-FARO, at α = 1 and α = 5, raise the measure they are made for.
+PROMISED = f"""- U-CRO, T-SARO, T-FARO and T*-FARO, at α = 1 and α = 5, raise the measure they are made for.
 - GeoRisk at α = 1 raises ZRisk/c against its own baselines, and fewer queries lose more than 20 % to them; GeoRisk
   itself is not lower by {MARGIN}. What NDCG pays is reported, and nothing is claimed of it.
 - GeoRisk at α = 5 raises both ZRisk/c and GeoRisk.
 
 Table 7 of the paper is not claimed: its numbers are of MSLR-Web10k, and moves of .0003 of NDCG and .004 of reward/risk
 cannot be told on data of another kind. There GeoRisk at α = 1 has a risk of .054 where LambdaMART has .053, and GeoRisk
-of learned models is not reported at all.
-
-{_table(["model", "measure", "claim", "plain", "model", "seeds as claimed", "p", "holds"], tests)}
-
-{verdict}
-
-## What the models are like
-
-NDCG@10 with the standard deviation over seeds, and what it pays against plain LambdaMART (least and most of a seed):
-
-{_table(["model", "nDCG(dcg='exp-log2')@10", "against plain", "in the group", "elsewhere"], models)}
-
-Against one baseline, feature 1, and against all three (each number against each of them, then averaged); losses of more
-than 20 % in percent of the queries:
-
-{_table(["model", *heads], against)}
-
-## What was found before
-
-The share of the group, the noise of the hint, the baselines and the size of the trees were chosen among eleven
-settings, each tried on seed 1 only, as one where a model can lower its risk at α = 1. It is not so everywhere. In the
-nine settings with a rarer group, U-CRO and GeoRisk at α = 1 moved their own measures little or not at all (URisk by
--0.0012 to +0.0089, GeoRisk by -0.0014 to +0.0001); at α = 5 GeoRisk gained in all of them, and U-CRO in the four where
-it was tried.
+of learned models is not reported at all."""
+BEFORE = """The share of the group, the noise of the hint, the baselines and the size of the trees were chosen among
+eleven settings, each tried on seed 1 only, as one where a model can lower its risk at α = 1. It is not so everywhere.
+In the nine settings with a rarer group, U-CRO and GeoRisk at α = 1 moved their own measures little or not at all
+(URisk by -0.0012 to +0.0089, GeoRisk by -0.0014 to +0.0001); at α = 5 GeoRisk gained in all of them, and U-CRO in the
+four where it was tried.
 
 Three runs before this one claimed something else: that every objective raises its own measure, GeoRisk at α = 1 among
 them, and that GeoRisk at α = 1 costs no NDCG.
@@ -290,46 +314,25 @@ them, and that GeoRisk at α = 1 costs no NDCG.
   0.0039 of NDCG, more than the noise of its seeds.
 
 So the first two were lucky: at α = 1 what lists below their expectation gain, the mean gives back. That GeoRisk should
-rise was a claim of ours, not of the paper; the claims above are those that the objective itself makes.
-"""
+rise was a claim of ours, not of the paper; the claims above are those that the objective itself makes."""
 
 
-def baseline_line(values: Values, planted: NDArray[np.bool_]) -> str:
-    return f"The baseline has NDCG@10 {values.mean():.4f}, in the group {values[planted].mean():.4f}, elsewhere"
-
-
-def _columns(of: RewardRisk) -> list[str]:
-    queries = of.wins + of.losses + of.ties
-    share = 100 * of.heavy_losses / queries
-    values = (of.reward, of.risk, of.ratio, of.win_loss, share)
-    return [f"{value.item():.{digits}f}" for value, digits in zip(values, (4, 4, 3, 3, 2), strict=True)]
-
-
-def _mark(holds: bool) -> str:
-    return "yes" if holds else "no"
-
-
-def _table(head: list[str], rows: list[list[str]]) -> str:
-    return "\n".join("| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows])
-
-
-def main() -> int:
-    found = trial(SEEDS, (1.0, 5.0), SIZES, report=lambda line: print(line, flush=True))
-    text = page(found, verdicts(found))
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(text, encoding="utf-8")
-    print(text)
-    return 0
-
-
-def cheap_row() -> str:
+def baseline_row() -> list[str]:
     values, planted = [], []
     for seed in SEEDS:
         test = generate(seed, "test", SIZES["test"])
         values.append(make_feature_baseline(1)(test, NDCG(test)))
         planted.append([qid.startswith("planted") for qid in test.qids])
-    return baseline_line(np.array(values), np.array(planted))
+    return baseline_cells(np.array(values), np.array(planted))
 
+
+PAGE = Page(
+    __file__,
+    "Risk-sensitive objectives on generated data",
+    measure,
+    compose,
+    (Guard("baseline", "the means of the baseline", baseline_row),),
+)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    PAGE.main()

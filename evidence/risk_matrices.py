@@ -5,16 +5,16 @@ make evidence PAGE=risk-matrices        (a minute on two cores)
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
 from evidence import DATA as SHARED
+from evidence import Guard, Page, Rows, need_data, prose, read_number, table
 from shaketable.core.seeding import make_numpy_rng
 from shaketable.datasets.scores import read_scores
 from shaketable.measures.risk import geo_risk, rank_systems, t_risk, t_risk_p, t_star_risk, u_risk, z_risk
@@ -22,8 +22,8 @@ from shaketable.measures.variance import VNAP, mean_variance_correlation
 
 Values = NDArray[np.float64]
 
-ROOT = Path(__file__).resolve().parents[1]
-DATA, PAGE = SHARED / "scores", ROOT / "docs" / "evidence" / "risk-matrices.md"
+DATA = SHARED / "scores"
+ALPHAS = (0.0, 1.0, 5.0)
 RANKERS, SUBSETS, BEST = 11, 2000, 8
 """Rankers that paper 000 compares, sets of as many that are drawn, and runs that paper 002 compares."""
 
@@ -70,9 +70,9 @@ def read() -> list[Matrix]:
     return [Matrix(path.stem, read_scores(path).values) for path in sorted(DATA.glob("*.csv"))]
 
 
-def correlations(matrices: list[Matrix]) -> tuple[str, float]:
-    """Paper 000, 3.4.3: the table, and the largest share of sets of runs that reach what the paper found."""
-    rows, most = [], 0.0
+def correlations(matrices: list[Matrix]) -> list[list[str]]:
+    """Paper 000, 3.4.3: how mean and variance go together, and in how many sets of runs as strongly as there."""
+    rows = []
     for m in matrices:
         vnap = VNAP().over(m.x)
         rng, drawn = make_numpy_rng(1, "rankers", m.name), []
@@ -81,7 +81,6 @@ def correlations(matrices: list[Matrix]) -> tuple[str, float]:
             drawn.append(mean_variance_correlation(m.mean[some], vnap[some]))
         low, high = np.nanquantile(drawn, [0.025, 0.975])
         without, share = int(np.isnan(vnap).sum()), 100 * float(np.mean(np.array(drawn) <= -0.9869))
-        most = max(most, share)
         rows.append(
             [
                 m.name,
@@ -91,7 +90,7 @@ def correlations(matrices: list[Matrix]) -> tuple[str, float]:
                 f"{share:.1f} %",
             ]
         )
-    return table(["matrix", "runs x topics", "r", f"r of {RANKERS} runs", "≤ -.9869"], rows), most
+    return rows
 
 
 PAIRS: dict[str, tuple[tuple[str, float], tuple[str, float]]] = {
@@ -118,12 +117,11 @@ def taus(matrices: list[Matrix], best: bool) -> dict[str, list[float]]:
     return {name: [m.tau(*pair, best=best) for m in matrices] for name, pair in PAIRS.items()}
 
 
-def orders(matrices: list[Matrix], found: dict[str, list[float]]) -> str:
-    head = ["τ of", *(m.name for m in matrices)]
-    return table(head, [[name, *(f"{value:.2f}" for value in values)] for name, values in found.items()])
+def orders(found: dict[str, list[float]]) -> list[list[str]]:
+    return [[name, *(f"{value:.2f}" for value in values)] for name, values in found.items()]
 
 
-def places(matrices: list[Matrix]) -> str:
+def places(matrices: list[Matrix]) -> list[list[str]]:
     """How far T*Risk's own places are from those by the mean."""
     rows = []
     for m in matrices:
@@ -132,24 +130,23 @@ def places(matrices: list[Matrix]) -> str:
             moved = np.abs(rank_systems(t_star_risk(m.x, alpha)) - by_mean)
             cells.append(f"{int((moved > 0).sum())} of {len(moved)}, by up to {int(moved.max())}")
         rows.append([m.name, *cells])
-    return table(["matrix", "α = 0", "α = 5", "α = 20"], rows)
+    return rows
 
 
-def flagged(matrices: list[Matrix]) -> tuple[str, dict[float, tuple[int, int, int]]]:
+def flagged(matrices: list[Matrix]) -> list[list[str]]:
     """Runs with |TRisk| above 2, and runs that differ from the baseline by more than chance, at each α."""
-    rows, sums = [], {0.0: (0, 0, 0), 1.0: (0, 0, 0), 5.0: (0, 0, 0)}
+    rows = []
     for m in matrices:
         others = np.arange(len(m.x)) != m.baseline
-        p = t_risk_p(m.x[others], m.x[m.baseline], tuple(sums))
+        p = t_risk_p(m.x[others], m.x[m.baseline], ALPHAS)
         cells = []
-        for i, alpha in enumerate(sums):
+        for i, alpha in enumerate(ALPHAS):
             large = np.abs(m.of("T", alpha)[others]) > 2
             real = p[:, i] < 0.05
             here = int(large.sum()), int(real.sum()), int((large & ~real).sum())
             cells.append(f"{here[0]}, {here[1]}, {here[2]}")
-            sums[alpha] = (sums[alpha][0] + here[0], sums[alpha][1] + here[1], sums[alpha][2] + here[2])
         rows.append([m.name, *cells])
-    return table(["matrix", *(f"α = {alpha:g}" for alpha in sums)], rows), sums
+    return rows
 
 
 def falls(matrices: list[Matrix]) -> bool:
@@ -157,9 +154,15 @@ def falls(matrices: list[Matrix]) -> bool:
     return all((np.diff([geo_risk(m.x, a) for a in range(21)], axis=0) <= 1e-12).all() for m in matrices)
 
 
-def claims(matrices: list[Matrix], every: dict[str, list[float]], best: dict[str, list[float]]) -> str:
-    """Each claim with what the matrices say of it; the rule is the same for all."""
-    n = len(matrices)
+def read_taus(printed: Sequence[Sequence[str]]) -> dict[str, list[float]]:
+    """Return the printed τ of each pair of orders; of eight runs, 1.00 is the same order."""
+    return {name: [float(cell) for cell in cells] for name, *cells in printed}
+
+
+def claims(found: Rows) -> list[list[str]]:
+    """Each claim with what the printed tables say of it; the rule is the same for all."""
+    every, best = read_taus(found["orders of all runs"]), read_taus(found["orders of the best"])
+    n = len(found["correlations"])
 
     def same(name: str) -> str:
         return f"same order of the best {BEST} on {_same(best[name])} of {n}, τ of all runs {_range(every[name])}"
@@ -170,9 +173,10 @@ def claims(matrices: list[Matrix], every: dict[str, list[float]], best: dict[str
     def differ(*names: str) -> str:
         return _verdict(min(n - _same(best[name]) for name in names), n)
 
-    _, sums = flagged(matrices)
-    u0 = all(np.array_equal(rank_systems(m.of("U", 0)), rank_systems(m.mean)) for m in matrices)
-    rows = [
+    counts = {alpha: [cells[place].split(", ") for cells in found["flagged"]] for place, alpha in enumerate(ALPHAS, 1)}
+    sums = {alpha: [sum(int(of[at]) for of in some) for at in range(3)] for alpha, some in counts.items()}
+    u0, fall = found["URisk at 0 orders as the mean"], found["GeoRisk falls with α"]
+    return [
         ["2: by T*Risk runs are ordered as by the mean: α = 0", same("T*, mean"), agree("T*, mean")],
         ["2: whatever α: α = 20", same("T* at 20, mean"), agree("T* at 20, mean")],
         ["5: URisk at α = 0 agrees with the mean", "by definition", "holds" if u0 else "does not hold"],
@@ -185,7 +189,7 @@ def claims(matrices: list[Matrix], every: dict[str, list[float]], best: dict[str
         ["5: GeoRisk at α = 5 no longer does", same("Geo at 5, mean"), differ("Geo at 5, mean")],
         ["5: at a high α GeoRisk agrees with ZRisk: α = 20", same("Geo at 20, Z at 20"), agree("Geo at 20, Z at 20")],
         ["5: the same at α = 100", same("Geo at 100, Z at 100"), agree("Geo at 100, Z at 100")],
-        ["5: GeoRisk of every run falls with α", "", "holds" if falls(matrices) else "does not hold"],
+        ["5: GeoRisk of every run falls with α", "", "holds" if fall else "does not hold"],
         *(
             [
                 f"5: TRisk beyond ±2 is significant, at α = {alpha:g}",
@@ -196,7 +200,6 @@ def claims(matrices: list[Matrix], every: dict[str, list[float]], best: dict[str
         ),
         ["5: Table 6, and what is said of single runs", "the matrix of 2012 is not among these", "cannot be told"],
     ]
-    return table(["claim of paper 002, section", "here", "verdict"], rows)
 
 
 def _same(values: list[float]) -> int:
@@ -214,81 +217,76 @@ def _verdict(count: int, total: int) -> str:
     return "does not hold" if count <= 0.2 * total else f"depends on the runs ({count} of {total})"
 
 
-def table(head: list[str], rows: list[list[str]]) -> str:
-    return "\n".join("| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows])
+def measure() -> Rows:
+    need_data("scores")
+    matrices = read()
+    return {
+        "correlations": correlations(matrices),
+        "orders of all runs": orders(taus(matrices, best=False)),
+        "orders of the best": orders(taus(matrices, best=True)),
+        "places": places(matrices),
+        "flagged": flagged(matrices),
+        "URisk at 0 orders as the mean": all(
+            np.array_equal(rank_systems(m.of("U", 0)), rank_systems(m.mean)) for m in matrices
+        ),
+        "GeoRisk falls with α": falls(matrices),
+    }
 
 
-def page(matrices: list[Matrix]) -> str:
-    every, best = taus(matrices, best=False), taus(matrices, best=True)
-    r = {m.name: mean_variance_correlation(m.mean, VNAP().over(m.x)) for m in matrices}
-    said = ", ".join(f"{value:.2f} on {name.removesuffix('_ap')}" for name, value in r.items() if name.endswith("_ap"))
+def compose(found: Rows) -> list[str]:
+    names = [cells[0] for cells in found["correlations"]]
+    r = {cells[0]: read_number(cells[2]) for cells in found["correlations"]}
+    most = max(read_number(cells[4]) for cells in found["correlations"])
+    said = ", ".join(f"{value:.3f} on {name.removesuffix('_ap')}" for name, value in r.items() if name.endswith("_ap"))
     negative, reached = sum(value < 0 for value in r.values()), sum(value <= -0.98 for value in r.values())
-    correlated, most = correlations(matrices)
-    return f"""# Risk and variance on matrices of TREC runs
-
-Made by `evidence/risk_matrices.py`; nothing here was edited by hand. The matrices are those of Urbano and others: every
-run of a track on its topics, without names. The end of a matrix's name is the measure: average precision, ERR@20 or
-nDCG@20.
-
-## Mean and variance (paper 000, 3.4.3)
-
-The paper finds a Pearson correlation of MAP and VNAP of -.9869 over its {RANKERS} rankers, and calls that a strong
-correlation. Here r is over all runs; beside it, where 95 % of {SUBSETS} random sets of {RANKERS} runs lie, and how many
-of those reach what the paper found. VNAP is computed of whatever a matrix measures.
-
-{correlated}
-
-- VNAP falls as the mean rises: {_verdict(negative, len(r))} (r below 0 on {negative} of {len(r)}; {said}).
-- r is as strong as -.98: {_verdict(reached, len(r))} ({reached} of {len(r)}); of sets as large as the paper's,
-  {most:.1f} % at most reach -.9869.
-
-## Orders of runs (paper 002, sections 2 and 5)
-
-The paper compares the best runs of eight groups of TREC 2012, which are not public as a matrix. Here the single
-baseline of URisk and TRisk is the run with the median mean, and the verdicts are of the {BEST} best runs; they may be
-of one group and much alike, so τ of all runs stands beside. A claim that two orders agree holds if the order of the
-best {BEST} is the same on eight matrices of ten at least, and does not hold if it is on two at most; a claim that they
-differ likewise.
-
-{claims(matrices, every, best)}
-
-All runs:
-
-{orders(matrices, every)}
-
-The best {BEST}:
-
-{orders(matrices, best)}
-
-## Places by T*Risk
-
-Runs whose place by T*Risk is not that by the mean, and by how many places at most:
-
-{places(matrices)}
-
-## TRisk beyond ±2
-
-Runs with |TRisk| above 2; runs that differ from the baseline by more than chance at that α (p < .05, by randomisation,
-not corrected); and runs that are beyond 2 without that:
-
-{flagged(matrices)[0]}
-"""
+    return [
+        prose("""The matrices are those of Urbano and others: every run of a track on its topics, without names. The end
+        of a matrix's name is the measure: average precision, ERR@20 or nDCG@20."""),
+        "## Mean and variance (paper 000, 3.4.3)",
+        prose(f"""The paper finds a Pearson correlation of MAP and VNAP of -.9869 over its {RANKERS} rankers, and calls
+        that a strong correlation. Here r is over all runs; beside it, where 95 % of {SUBSETS} random sets of {RANKERS}
+        runs lie, and how many of those reach what the paper found. VNAP is computed of whatever a matrix measures."""),
+        table(("matrix", "runs x topics", "r", f"r of {RANKERS} runs", "≤ -.9869"), found["correlations"]),
+        prose(f"""- VNAP falls as the mean rises: {_verdict(negative, len(r))} (r below 0 on {negative} of {len(r)};
+        {said})."""),
+        prose(f"""- r is as strong as -.98: {_verdict(reached, len(r))} ({reached} of {len(r)}); of sets as large as the
+        paper's, {most:.1f} % at most reach -.9869."""),
+        "## Orders of runs (paper 002, sections 2 and 5)",
+        prose(f"""The paper compares the best runs of eight groups of TREC 2012, which are not public as a matrix. Here
+        the single baseline of URisk and TRisk is the run with the median mean, and the verdicts are of the {BEST} best
+        runs; they may be of one group and much alike, so τ of all runs stands beside. A claim that two orders agree
+        holds if the order of the best {BEST} is the same on eight matrices of ten at least, and does not hold if it is
+        on two at most; a claim that they differ likewise."""),
+        table(("claim of paper 002, section", "here", "verdict"), claims(found), numbers=False),
+        "All runs:",
+        table(("τ of", *names), found["orders of all runs"]),
+        f"The best {BEST}:",
+        table(("τ of", *names), found["orders of the best"]),
+        "## Places by T*Risk",
+        "Runs whose place by T*Risk is not that by the mean, and by how many places at most:",
+        table(("matrix", "α = 0", "α = 5", "α = 20"), found["places"]),
+        "## TRisk beyond ±2",
+        prose("""Runs with |TRisk| above 2; runs that differ from the baseline by more than chance at that α (p < .05,
+        by randomisation, not corrected); and runs that are beyond 2 without that:"""),
+        table(("matrix", *(f"α = {alpha:g}" for alpha in ALPHAS)), found["flagged"]),
+    ]
 
 
-def main() -> int:
-    if not DATA.is_dir():
-        print(f"skipped: there are no matrices at {DATA}")
-        return 0
-    text = page(read())
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(text, encoding="utf-8")
-    print(text)
-    return 0
+def read_small() -> list[Matrix]:
+    return [Matrix("web2013_err20", read_scores(DATA / "web2013_err20.csv").values)]
 
 
-def cheap_row() -> str:
-    return correlations([Matrix("web2013_err20", read_scores(DATA / "web2013_err20.csv").values)])[0].splitlines()[-1]
-
+PAGE = Page(
+    __file__,
+    "Risk and variance on matrices of TREC runs",
+    measure,
+    compose,
+    (
+        Guard("correlations", "the correlation on web2013_err20", lambda: correlations(read_small())[0]),
+        Guard("places", "the places on web2013_err20", lambda: places(read_small())[0]),
+        Guard("flagged", "the runs beyond ±2 on web2013_err20", lambda: flagged(read_small())[0]),
+    ),
+)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    PAGE.main()

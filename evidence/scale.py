@@ -1,6 +1,6 @@
 """How far workers carry: 8.8 million passages and 6,980 queries on paper, from costs that are measured here.
 
-make evidence PAGE=scale        (some minutes; --paper makes the page from the costs of the last measurement)
+make evidence PAGE=scale        (some minutes)
 """
 
 from __future__ import annotations
@@ -17,19 +17,17 @@ from typing import Any
 
 import numpy as np
 
-from evidence import ROOT, line, prose, table, write_page
+from evidence import ROOT, Page, Rows, prose, table
 from shaketable.core.documents import Doc, Scores, Slate
 from shaketable.core.registries import RANKERS
 from shaketable.datasets.load import load
 from shaketable.executors.base import Job, RemoteSpec
 from shaketable.executors.worker import pack_job
-from shaketable.files.atomic import atomic_write
 from shaketable.rankers.lexical import BM25
 from shaketable.scoring.engine import ScoringEngine
 from shaketable.scoring.store import Store
 from shaketable.scoring.units import SlateRequest, run_request
 
-MEASURED = ROOT / "evidence" / "scale.json"
 PASSAGES, QUERIES, DEPTH = 8_841_823, 6_980, 100
 """MS MARCO's passages and its small development queries."""
 LISTS = 11
@@ -188,26 +186,14 @@ def per_task(count: int = 200) -> float:
     return spent(submit) / count
 
 
-def kept() -> Costs:
-    return Costs(**json.loads(MEASURED.read_text())["costs"])
+def measure() -> Rows:
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["SHAKETABLE_HOME"] = f"{folder}/home"
+        return {"costs": asdict(measured(Path(folder)))}
 
 
-def cheap_row() -> str:
-    return line(list(rows(kept()))[1])
-
-
-def main() -> None:
-    if "--paper" not in sys.argv:
-        with tempfile.TemporaryDirectory() as folder:
-            os.environ["SHAKETABLE_HOME"] = f"{folder}/home"
-            costs = measured(Path(folder))
-        with atomic_write(MEASURED) as out:
-            json.dump({"costs": asdict(costs)}, out, indent=1)
-            out.write("\n")
-    write_page(__file__, "How far workers carry", parts(kept()))
-
-
-def parts(costs: Costs) -> Iterator[str]:
+def compose(found: Rows) -> Iterator[str]:
+    costs = Costs(**found["costs"])
     pairs = QUERIES * DEPTH * LISTS
     yield prose(
         f"""On paper: {PASSAGES:,} passages (MS MARCO), {QUERIES:,} queries, {DEPTH} candidates each, in an audit with a
@@ -254,8 +240,8 @@ def parts(costs: Costs) -> Iterator[str]:
     yield prose(
         f"""It is {first}: {driver * 1e6:,.0f} µs a pair against {wire * 1e6:,.1f} µs. A ranker that takes less than
         {64 * driver * 1000:,.1f} ms a pair cannot keep 64 workers busy, one that takes less than
-        {8 * driver * 1000:,.2f} ms not even eight: such rankers belong on one machine, where the road asks them without
-        a journey. Before the first pair is scored, every worker opens the collection
+        {8 * driver * 1000:,.2f} ms not even eight: such rankers belong on one machine, where no pair has
+        to travel. Before the first pair is scored, every worker opens the collection
         ({clock(costs.read_document * PASSAGES)}), and the index has to be there: it is built once
         ({clock(costs.index_document * PASSAGES)} of one core) and shared where the home folder is. For a net of the
         size of MiniLM on cores, that start is {start / forecast(costs, costs.minilm_pair, 64).seconds:.0%} of the time
@@ -267,5 +253,8 @@ def micro(seconds: float) -> str:
     return f"{seconds * 1e6:,.1f} µs"
 
 
+PAGE = Page(__file__, "How far workers carry", measure, compose, ())
+"""Costs are those of a machine, and a test measures no time: there is nothing to guard."""
+
 if __name__ == "__main__":
-    main()
+    PAGE.main()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from evidence import DATA, line, need_data, prose, table, write_page
+from evidence import DATA, Guard, Page, Rows, line, need_data, prose, table
 from evidence.neural import VECTORS, net, open_rag24
 from evidence.rankers import ENCODERS
 from shaketable.core.protocols import Model
@@ -172,66 +172,78 @@ def poison_rows(context: Ground) -> list[list[str]]:
     return lines
 
 
-def main() -> None:
+def measure() -> Rows:
     need_data("collections", "rag24")
     rag24, dl19 = Ground.rag24(), Ground.dl19()
     on_rag24 = main_rows(rag24)
     on_dl19 = main_rows(dl19)
     kin, filters = kin_rows(rag24)
-    poison = poison_rows(dl19)
-    write_page(
-        __file__,
-        "Attacks on documents",
-        [
-            prose(f"""One document from each of nine ranges of places, [11, 20] to [91, 100], in each ranker's own order
-            of BM25's first 100, for {QUERIES} of rag24's test queries; documents of grade 0 and those that nobody
-            judged. The attack sees places alone. Its surrogate is K-NRM on GloVe, taught by the order of the target's
-            lists for 200 other queries (where a collection has too few, sentences out of its passages); its synonyms
-            are those of the published lists of neighbours in counter-fitted vectors. In brackets: 95 % intervals over
-            queries. p: paired t-test of RR@10 before and after, not
-            corrected. Robust: all nine changed texts stand in the list at once. knrm is that of neural.md, bert that
-            of rankers.md (64 word pieces, 60 steps); conv_knrm learned from MiniLM's margins in 400 steps, reads 128
-            words and has 64 filters: small trainings, and weaker rankers than the paper's. Words are what stands
-            between spaces, and at most so many differ from the original."""),
-            "## rag24",
-            table(HEAD, on_rag24),
-            prose("""BM25 is attacked as in the paper, by texts that were made against another ranker, here conv_knrm;
-            they stand in the list as they are, whether they are better off or not."""),
-            "## dl19, the passages of TREC DL 2019 that were judged",
-            prose("""The same rankers, trained on rag24, on 9,139 passages of MS MARCO; all 43 queries are judged, 40
-            are attacked, and the attacker's own queries are sentences out of passages."""),
-            table(HEAD, on_dl19),
-            "## Table 1 of paper 003, rows ST",
-            prose(
-                """On MS MARCO, 1,000 queries of Dev, with one relevant passage each: RR is on another scale there."""
-            ),
-            table(("ranker", "ASR", "CleanMRR@10", "RobustMRR@10", "LSD"), paper_rows()),
-            "## Every recipe on one ranker",
-            prose("""knrm on rag24, 20 of the test queries; the recipes with their defaults, wsra as in paper 003."""),
-            table(HEAD, kin),
-            "## What simple filters would catch",
-            prose("""Of the texts that the recipes above left, the share in per cent that a filter catches where it
-            raises an alarm at one clean passage in a hundred. spamicity: a word that is repeated more than the
-            collection lets expect; surprise: n-grams of the collection that find a stretch of 15 words unlikely;
-            glyphs: invisible characters and letters of other alphabets; instructions: a list of
-            phrases, written by the same hands as the two recipes that it catches, so that this says little."""),
-            table(("recipe", "spamicity", "surprise", "glyphs", "instructions", "texts"), filters),
-            "## Texts that others wrote",
-            prose("""PoisonedRAG's texts for 100 questions of MS MARCO, five each, put among BM25's first 100 of dl19's
-            passages for that question, one at a time: the share that ends among the first ten and five. None of these
-            questions is one of dl19's, so what the texts compete with is seldom relevant, and these shares are upper
-            bounds."""),
-            table(("ranker", "text", "texts", "top 10 %", "top 5 %"), poison),
-        ],
-    )
+    return {
+        "synonyms": "those of the published lists of neighbours in counter-fitted vectors",
+        "rag24": on_rag24,
+        "dl19": on_dl19,
+        "recipes": kin,
+        "filters": filters,
+        "texts of others": poison_rows(dl19),
+    }
 
 
-def cheap_row() -> str:
+def compose(found: Rows) -> list[str]:
+    return [
+        prose(f"""One document from each of nine ranges of places, [11, 20] to [91, 100], in each ranker's own order
+        of BM25's first 100, for {QUERIES} of rag24's test queries; documents of grade 0 and those that nobody
+        judged. The attack sees places alone. Its surrogate is K-NRM on GloVe, taught by the order of the target's
+        lists for 200 other queries (where a collection has too few, sentences out of its passages); its synonyms
+        are {found["synonyms"]}. In brackets: 95 % intervals over
+        queries. p: paired t-test of RR@10 before and after, not
+        corrected. Robust: all nine changed texts stand in the list at once. knrm is that of neural.md, bert that
+        of rankers.md (64 word pieces, 60 steps); conv_knrm learned from MiniLM's margins in 400 steps, reads 128
+        words and has 64 filters: small trainings, and weaker rankers than the paper's. Words are what stands
+        between spaces, and at most so many differ from the original."""),
+        "## rag24",
+        table(HEAD, found["rag24"]),
+        prose("""BM25 is attacked as in the paper, by texts that were made against another ranker, here conv_knrm;
+        they stand in the list as they are, whether they are better off or not."""),
+        "## dl19, the passages of TREC DL 2019 that were judged",
+        prose("""The same rankers, trained on rag24, on 9,139 passages of MS MARCO; all 43 queries are judged, 40
+        are attacked, and the attacker's own queries are sentences out of passages."""),
+        table(HEAD, found["dl19"]),
+        "## Table 1 of paper 003, rows ST",
+        prose("""On MS MARCO, 1,000 queries of Dev, with one relevant passage each: RR is on another scale there."""),
+        table(("ranker", "ASR", "CleanMRR@10", "RobustMRR@10", "LSD"), paper_rows()),
+        "## Every recipe on one ranker",
+        prose("""knrm on rag24, 20 of the test queries; the recipes with their defaults, wsra as in paper 003."""),
+        table(HEAD, found["recipes"]),
+        "## What simple filters would catch",
+        prose("""Of the texts that the recipes above left, the share in per cent that a filter catches where it
+        raises an alarm at one clean passage in a hundred. spamicity: a word that is repeated more than the
+        collection lets expect; surprise: n-grams of the collection that find a stretch of 15 words unlikely;
+        glyphs: invisible characters and letters of other alphabets; instructions: a list of
+        phrases, written by the same hands as the two recipes that it catches, so that this says little."""),
+        table(("recipe", "spamicity", "surprise", "glyphs", "instructions", "texts"), found["filters"]),
+        "## Texts that others wrote",
+        prose("""PoisonedRAG's texts for 100 questions of MS MARCO, five each, put among BM25's first 100 of dl19's
+        passages for that question, one at a time: the share that ends among the first ten and five. None of these
+        questions is one of dl19's, so what the texts compete with is seldom relevant, and these shares are upper
+        bounds."""),
+        table(("ranker", "text", "texts", "top 10 %", "top 5 %"), found["texts of others"]),
+    ]
+
+
+def poison_row() -> list[str]:
     path = DATA / "attacks" / "poison" / "msmarco.jsonl"
     context = Ground(replace(open_rag24("bm25"), collection=load(DATA / "collections" / "dl19"), split=None))
     row = context.attack("bm25", (), 0, adversarial_documents=str(path)).tables["attack in full"].iloc[0]
-    return line(["bm25", row["recipe"], int(row["targets"]), f"{row['top 10 %']:.1f}", f"{row['top 5 %']:.1f}"])
+    return ["bm25", row["recipe"], str(int(row["targets"])), f"{row['top 10 %']:.1f}", f"{row['top 5 %']:.1f}"]
 
+
+PAGE = Page(
+    __file__,
+    "Attacks on documents",
+    measure,
+    compose,
+    (Guard("texts of others", "the first row of bm25 among the texts of others", poison_row),),
+)
 
 if __name__ == "__main__":
-    main()
+    PAGE.main()

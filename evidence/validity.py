@@ -37,7 +37,7 @@ from pathlib import Path
 
 import numpy as np
 
-from evidence import DATA, need_data, write_page
+from evidence import DATA, Guard, Page, Rows, need_data, prose, table
 from shaketable.core.documents import Collection
 from shaketable.datasets.load import load
 from shaketable.datasets.sample import read_sample
@@ -223,16 +223,14 @@ def fitted(rows: list[Row], similarity: Similarity | None) -> Validity:
     return best(choices, part[PARAPHRASING])
 
 
-def table(rows: list[Row], said: Sequence[bool], label: Callable[[Row], bool], what: str = "method") -> list[str]:
-    lines = [
-        f"| {what} | n | precision | recall | kappa | accuracy | majority class |",
-        "|---|---:|---:|---:|---:|---:|---:|",
-    ]
+def agree(rows: list[Row], said: Sequence[bool], label: Callable[[Row], bool]) -> list[list[str]]:
+    """A row for each method or collection, and one for all."""
+    lines = []
     for method in [*dict.fromkeys(r.method for r in rows), "all"]:
         chosen = [(label(r), s) for r, s in zip(rows, said, strict=True) if method in (r.method, "all")]
         a = agreement(*map(list, zip(*chosen, strict=True)))
         cells = [f"{a[k]:.2f}" for k in ("precision", "recall", "kappa", "accuracy", "majority")]
-        lines.append(f"| {method} | {a['n']} | {' | '.join(cells)} |")
+        lines.append([method, str(a["n"]), *cells])
     return lines
 
 
@@ -251,7 +249,7 @@ def remembered(similarity: Similarity | None) -> Similarity | None:
     return ask
 
 
-def validity_page(antique: list[Row], trec: list[Row]) -> list[str]:
+def measure_validity(antique: list[Row], trec: list[Row]) -> Rows:
     similarity = remembered(make_encoder_similarity())
     swaps = list(labelled())
     ours = [row for _, row in swaps if row.texts != FIT]
@@ -261,18 +259,9 @@ def validity_page(antique: list[Row], trec: list[Row]) -> list[str]:
     rules = replace(default, similarity=similarity)
     names = ("min_kept_share", "max_added_words", "min_expressed_share", "max_drift_words", "max_supported_drift_words")
     listed, usual = (", ".join(f"{name} {getattr(of, name)}" for name in names) for of in (refitted, default))
-    lines = [
-        "## Validity",
-        "",
-        f"Of the paper, {len(train)} rows of ANTIQUE and {len(test)} of TREC DL 2019 were labelled by hand;",
-        f"of what `syn_swap` makes, {len(swaps)} swaps are labelled ({len(swaps) - len(ours)} of {FIT}, to fit on).",
-        f"Fitted: {listed};",
-        f"the defaults of `Validity`, which the tables use, are {usual}.",
-        "",
-        *generator_lines(swaps),
-    ]
     plain = replace(rules, similarity=None)
     judges = {"Before, words alone": former(plain, None), "Now, without an encoder": by(plain)}
+    alone: dict[str, Judge] = {}
     if similarity is not None:
         judges |= {"Before, with MiniLM": former(plain, similarity), "Now, with MiniLM": by(rules)}
         alone = {
@@ -281,43 +270,80 @@ def validity_page(antique: list[Row], trec: list[Row]) -> list[str]:
             "MiniLM, without a collection": by(rules, counted=False),
             "all of it": by(rules),
         }
-        lines += ["", "### What each source adds: `syn_swap`, test", "", *sources({"": ours}, alone)]
-    else:
-        lines += ["", "MiniLM was not on this machine, so it was not asked."]
     sets = {"`syn_swap` (test)": ours, "TREC DL 2019 (test)": test, "ANTIQUE (fitted here)": train}
-    lines += ["", "### In short", "", *sources(sets, judges)]
-    for title, judge in judges.items():
-        said = judge(ours)
-        lines += ["", f"### {title}: `syn_swap` (test)", "", *table(ours, said, lambda r: r.valid, "collection")]
+    return {
+        "labelled": [len(train), len(test), len(swaps), len(swaps) - len(ours)],
+        "fitted": listed,
+        "defaults": usual,
+        "syn_swap before and now": generator_shares(swaps),
+        "sources": sources({"": ours}, alone),
+        "in short": sources(sets, judges),
+        "tables": [
+            *(
+                [f"{title}: `syn_swap` (test)", "", agree(ours, judge(ours), is_valid)]
+                for title, judge in judges.items()
+            ),
+            *paper_tables(judges, test, train),
+        ],
+    }
+
+
+def is_valid(row: Row) -> bool:
+    return row.valid
+
+
+def paper_tables(judges: dict[str, Judge], test: list[Row], train: list[Row]) -> Iterator[list[object]]:
+    """The tables of the paper's labels: heading, caption, rows."""
     for title, judge in judges.items():
         for name, rows in (("TREC DL 2019 (test)", test), ("ANTIQUE (fitted here)", train)):
             said = judge(rows)
-            lines += ["", f"### {title}: {name}", "", "Against `valid`:", "", *table(rows, said, lambda r: r.valid)]
+            yield [f"{title}: {name}", "Against `valid`:", agree(rows, said, is_valid)]
             if rows is test:
-                lines += ["", "Against `valid` and `follow_category`:", "", *table(rows, said, lambda r: r.both)]
-    return lines
+                yield ["", "Against `valid` and `follow_category`:", agree(rows, said, lambda r: r.both)]
 
 
-def sources(sets: dict[str, list[Row]], judges: dict[str, Judge]) -> list[str]:
-    """A line for each judge and set of rows."""
-    lines = ["| evidence | rows | precision | recall | kappa |", "|---|---|---:|---:|---:|"]
+def compose_validity(found: Rows) -> Iterator[str]:
+    train, test, swaps, fit = found["labelled"]
+    yield "## Validity"
+    yield prose(f"""Of the paper, {train} rows of ANTIQUE and {test} of TREC DL 2019 were labelled by hand; of what
+    `syn_swap` makes, {swaps} swaps are labelled ({fit} of {FIT}, to fit on). Fitted: {found["fitted"]}; the defaults of
+    `Validity`, which the tables use, are {found["defaults"]}.""")
+    before, now = found["syn_swap before and now"]
+    yield prose(f"""Of what `syn_swap` made before it looked at parts of speech and at words that are there already,
+    {before} is labelled valid; of what it makes now, for the same queries, {now}.""")
+    if found["sources"]:
+        yield "### What each source adds: `syn_swap`, test"
+        yield table(SOURCES, found["sources"])
+    else:
+        yield "MiniLM was not on this machine, so it was not asked."
+    yield "### In short"
+    yield table(SOURCES, found["in short"])
+    for heading, caption, rows in found["tables"]:
+        yield from filter(None, (f"### {heading}" if heading else "", caption))
+        what = "method" if caption else "collection"
+        yield table((what, "n", "precision", "recall", "kappa", "accuracy", "majority class"), rows)
+
+
+SOURCES = ("evidence", "rows", "precision", "recall", "kappa")
+
+
+def sources(sets: dict[str, list[Row]], judges: dict[str, Judge]) -> list[list[str]]:
+    """A row for each judge and set of labels."""
+    lines = []
     for (name, rows), (title, judge) in product(sets.items(), judges.items()):
         a = agreement([row.valid for row in rows], judge(rows))
         told = f"{name}, {len(rows)}" if name else str(len(rows))
-        lines.append(f"| {title} | {told} | {a['precision']:.2f} | {a['recall']:.2f} | {a['kappa']:.2f} |")
+        lines.append([title, told, *(f"{a[of]:.2f}" for of in ("precision", "recall", "kappa"))])
     return lines
 
 
-def generator_lines(swaps: list[tuple[str, Row]]) -> list[str]:
+def generator_shares(swaps: list[tuple[str, Row]]) -> list[str]:
     """How much of what `syn_swap` makes is labelled valid, before and after it looked at parts of speech."""
     shares = []
     for version in ("former", "present"):
         valid = [row.valid for by_whom, row in swaps if by_whom in (version, "both")]
         shares.append(f"{sum(valid)} of {len(valid)} ({sum(valid) / len(valid):.0%})")
-    return [
-        f"Of what `syn_swap` made before it looked at parts of speech and at words that are there already, {shares[0]}",
-        f"is labelled valid; of what it makes now, for the same queries, {shares[1]}.",
-    ]
+    return shares
 
 
 def people() -> list[tuple[str, str]]:
@@ -330,38 +356,40 @@ def people() -> list[tuple[str, str]]:
     ]
 
 
-def kinds_page(rows: list[Row]) -> list[str]:
-    followed = [row for row in rows if row.both]
-    lines = ["## Kinds", "", "Variations of the paper's methods that follow their category, by people's word:", ""]
-    lines += confusion(
-        [(row.case.category, classify_variation(row.case.original, row.case.text)) for row in followed],
-        MEANING_PRESERVING,
-    )
-    lines += ["", "Variants that people wrote for the bundled sample, with the category they meant:", ""]
-    lines += confusion(people(), CATEGORIES)
-    lines += [
-        "",
-        (
-            "What words alone cannot tell is a free paraphrase from a change of aspect: both share few words with the "
-            "original. Labels for such pairs must come from whoever wrote them."
-        ),
-    ]
-    return lines
+def measure_kinds(rows: list[Row]) -> Rows:
+    pairs = [(row.case.category, classify_variation(row.case.original, row.case.text)) for row in rows if row.both]
+    return {
+        "kinds of methods": confusion(pairs, MEANING_PRESERVING),
+        "kinds of people": confusion(people(), CATEGORIES),
+    }
 
 
-def confusion(pairs: list[tuple[str, str]], truths: Sequence[str]) -> list[str]:
-    said = [*CATEGORIES, ""]
+SAID = (*CATEGORIES, "")
+
+
+def confusion(pairs: list[tuple[str, str]], truths: Sequence[str]) -> list[list[str]]:
+    """A row for each category that was meant: how often each was said."""
     counts = Counter(pairs)
-    heads = " | ".join(name or "none" for name in said)
-    lines = [f"| meant | n | right | {heads} |", "|---|---:|---:|" + "---:|" * len(said)]
+    lines = []
     for truth in truths:
-        n = sum(counts[truth, other] for other in said)
+        n = sum(counts[truth, other] for other in SAID)
         right = f"{counts[truth, truth] / n:.0%}" if n else ""
-        lines.append(f"| {truth} | {n} | {right} | {' | '.join(str(counts[truth, other]) for other in said)} |")
+        lines.append([truth, str(n), right, *(str(counts[truth, other]) for other in SAID)])
     return lines
 
 
-def users_page(path: Path) -> list[str]:
+def compose_kinds(found: Rows) -> Iterator[str]:
+    heads = ("meant", "n", "right", *(name or "none" for name in SAID))
+    yield "## Kinds"
+    yield "Variations of the paper's methods that follow their category, by people's word:"
+    yield table(heads, found["kinds of methods"])
+    yield "Variants that people wrote for the bundled sample, with the category they meant:"
+    yield table(heads, found["kinds of people"])
+    yield prose("""What words alone cannot tell is a free paraphrase from a change of aspect: both share few words with
+    the original. Labels for such pairs must come from the people who wrote them.""")
+
+
+def measure_users(path: Path) -> Rows:
     topics: dict[str, list[str]] = {}
     with path.open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file, delimiter="\t"):
@@ -369,34 +397,50 @@ def users_page(path: Path) -> list[str]:
     pairs = [pair for texts in topics.values() for pair in combinations(dict.fromkeys(texts), 2)]
     counts = Counter(classify_variation(*pair) for pair in pairs)
     total = counts.total() - counts[""]
-    lines = [
-        "## Kinds among user queries",
-        "",
-        f"{total} pairs of different queries for one of {len(topics)} Robust topics, beside the 653 labels that the",
-        "authors gave 550 pairs of UQV100. The two do not agree, nor can it be expected: other queries, other people,",
-        "one label a pair here. Nearly all these pairs differ in content words, which words alone show as another need",
-        "where a reader may see the same need in other words. Do not take this column for a measurement of users.",
-        "",
-        "| kind | `classify_variation`, Robust | by hand, UQV100 |",
-        "|---|---:|---:|",
-    ]
+    lines = []
     for kind in (*UQV100, "misspelling"):
         hand = f"{UQV100[kind]:.1f} %" if kind in UQV100 else "corrected before"
-        lines.append(f"| {kind} | {100 * counts[kind] / total:.1f} % | {hand} |")
-    return lines
+        lines.append([kind, f"{100 * counts[kind] / total:.1f} %", hand])
+    return {"pairs and topics of users": [total, len(topics)], "kinds of users": lines}
 
 
-def main() -> None:
+def compose_users(found: Rows) -> Iterator[str]:
+    pairs, topics = found["pairs and topics of users"]
+    yield "## Kinds among user queries"
+    yield prose(f"""{pairs} pairs of different queries for one of {topics} Robust topics, beside the 653 labels that the
+    authors gave 550 pairs of UQV100. The two do not agree, nor can it be expected: other queries, other people, one
+    label a pair here. Nearly all these pairs differ in content words, which words alone show as another need where a
+    reader may see the same need in other words. Do not take this column for a measurement of users.""")
+    yield table(("kind", "`classify_variation`, Robust", "by hand, UQV100"), found["kinds of users"])
+
+
+def measure() -> Rows:
     need_data("variations")
     antique, trec = (read(VARIATIONS / name) for name in ("qvg-antique.csv", "qvg-trec-dl-2019.csv"))
+    return measure_validity(antique, trec) | measure_kinds(antique + trec) | measure_users(USERS)
+
+
+def compose(found: Rows) -> list[str]:
     about = "\n".join((__doc__ or "").strip().splitlines()[4:])
-    lines = [*validity_page(antique, trec), "", *kinds_page(antique + trec), "", *users_page(USERS)]
-    write_page(__file__, "Automatic verdicts beside labels", [about, "\n".join(lines)])
+    return [about, *compose_validity(found), *compose_kinds(found), *compose_users(found)]
 
 
-def cheap_row() -> str:
-    return confusion(people(), [PARAPHRASING])[-1]
+def word_row() -> list[str]:
+    """Return how well the rules judge our labels of `syn_swap`, without an encoder."""
+    ours = [row for _, row in labelled() if row.texts != FIT]
+    return sources({"`syn_swap` (test)": ours}, {"Now, without an encoder": by(Validity())})[0]
 
+
+PAGE = Page(
+    __file__,
+    "Automatic verdicts beside labels",
+    measure,
+    compose,
+    (
+        Guard("kinds of people", "the row of paraphrasing by people", lambda: confusion(people(), [PARAPHRASING])[0]),
+        Guard("in short", "the row of our labels now, without an encoder", word_row, slow=True),
+    ),
+)
 
 if __name__ == "__main__":
-    main()
+    PAGE.main()

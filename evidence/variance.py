@@ -5,14 +5,13 @@ make evidence PAGE=variance        (an hour on one core; models are kept, so it 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
-from evidence import DATA, line, need_data, prose, table, write_page
+from evidence import DATA, Guard, Page, Rows, need_data, prose, read_interval, table
 from evidence.neural import VECTORS, open_rag24
 from shaketable.core.documents import Qrels, Run
 from shaketable.core.home import home_folder
@@ -117,8 +116,7 @@ def encoders() -> list[list[str]]:
 
 def ends(lines: list[list[str]]) -> dict[str, tuple[float, float, float]]:
     """VNAP of each ranker, with the ends of its interval."""
-    cells = {row[0]: re.findall(r"[\d.]+", row[HEAD.index("VNAP")]) for row in lines}
-    return {name: (float(value), float(low), float(high)) for name, (value, low, high) in cells.items()}
+    return {row[0]: read_interval(row[HEAD.index("VNAP")]) for row in lines}
 
 
 def compared(lines: list[list[str]], lower: Sequence[str], higher: Sequence[str]) -> str:
@@ -132,7 +130,7 @@ def compared(lines: list[list[str]], lower: Sequence[str], higher: Sequence[str]
     return f"{said}: {verdict}"
 
 
-def claims(found: Mapping[str, list[list[str]]], tuned: list[list[str]] | None) -> list[list[str]]:
+def claims(found: Mapping[str, list[list[str]]], tuned: list[list[str]]) -> list[list[str]]:
     """What 3.4 says of Figure 2 and Table 3, and what these tables say."""
     ltr, nets = ("ranksvm", "lambdamart"), ("dssm", "drmm", "knrm", "duet")
     lines = []
@@ -143,23 +141,13 @@ def claims(found: Mapping[str, list[list[str]]], tuned: list[list[str]] | None) 
         others = [row[0] for row in rows_ if row[0] != "dssm"]
         lines.append([f"DSSM is the least steady of all ({name})", compared(rows_, others, ["dssm"])])
         lines.append([f"nets are less steady than RankSVM and LambdaMART ({name})", compared(rows_, ltr, nets)])
-    if tuned:
-        beside = "BERT and ColBERT are the steadiest (rag24's own split, beside formulas alone)"
-        lines.append([beside, compared(tuned, ["bert", "colbert"], LEXICAL)])
-    return lines
+    beside = "BERT and ColBERT are the steadiest (rag24's own split, beside formulas alone)"
+    return [*lines, [beside, compared(tuned, ["bert", "colbert"], LEXICAL)]]
 
 
-def main() -> None:
+def measure() -> Rows:
     need_data("collections", "cranfield")
-    found: dict[str, list[list[str]]] = {}
-    parts: list[str] = []
-    for name in COLLECTIONS:
-        found[name] = rows(*runs(name))
-        parts += [f"## {name}, five folds", table(HEAD, found[name])]
-        parts.append(prose(f"Correlation with MAP over these rankers (Pearson): {correlated(found[name])}."))
-        print("\n\n".join(parts[-3:]), flush=True)
-    make(found, parts, None)  # should encoders never end
-    make(found, parts, encoders())
+    return {name: rows(*runs(name)) for name in COLLECTIONS} | {"encoders": encoders()}
 
 
 def of_encoders(lines: list[list[str]]) -> list[str]:
@@ -171,34 +159,53 @@ def of_encoders(lines: list[list[str]]) -> list[str]:
     ]
 
 
-def make(found: Mapping[str, list[list[str]]], parts: Sequence[str], tuned: list[list[str]] | None) -> None:
-    write_page(
-        __file__,
-        "How evenly rankers serve their queries",
-        [
-            prose("""All judged queries, each ranked by a model that has not seen it, one of five; learned rankers
-            re-rank BM25's first 100. VNAP: the variance of AP over its squared mean, with a 95 % interval over queries;
-            lower is steadier. %no: the share of queries without a relevant document among the first ten. gMAP: the
-            geometric mean of AP. Nets learn for 300 steps (dssm and duet for 150) from some 140 queries: small
-            trainings, so that what weak nets show is weakness. knrm stands for the paper's Conv-KNRM, whose folds take
-            hours. One seed."""),
-            *parts,
-            *(of_encoders(tuned) if tuned else ()),
-            "## What the paper says, and what is found here",
-            prose("""Figures 2 and 3 of paper 000, on Robust04, MQ2007 and MS MARCO. Each claim is a number of
-            comparisons of two rankers by VNAP: it holds if the intervals of all lie apart for it, it does not hold if
-            those of one lie apart against it, and else it cannot be told here."""),
-            table(("claim", "here"), claims(found, tuned)),
-            prose("""MAP and VNAP go together (the paper has a Pearson correlation of -0.9869): the correlations stand
-            below the tables."""),
-        ],
-    )
+def compose(found: Rows) -> list[str]:
+    folds = {name: found[name] for name in COLLECTIONS}
+    parts = []
+    for name, lines in folds.items():
+        parts += [f"## {name}, five folds", table(HEAD, lines)]
+        parts.append(prose(f"Correlation with MAP over these rankers (Pearson): {correlated(lines)}."))
+    return [
+        prose("""All judged queries, each ranked by a model that has not seen it, one of five; learned rankers
+        re-rank BM25's first 100. VNAP: the variance of AP over its squared mean, with a 95 % interval over queries;
+        lower is steadier. %no: the share of queries without a relevant document among the first ten. gMAP: the
+        geometric mean of AP. Nets learn for 300 steps (dssm and duet for 150) from some 140 queries: small
+        trainings, so that what weak nets show is weakness. knrm stands for the paper's Conv-KNRM, whose folds take
+        hours. One seed."""),
+        *parts,
+        *of_encoders(found["encoders"]),
+        "## What the paper says, and what is found here",
+        prose("""Figures 2 and 3 of paper 000, on Robust04, MQ2007 and MS MARCO. Each claim is a number of
+        comparisons of two rankers by VNAP: it holds if the intervals of all lie apart for it, it does not hold if
+        those of one lie apart against it, and else it cannot be told here."""),
+        table(("claim", "here"), claims(folds, found["encoders"])),
+        prose("""MAP and VNAP go together (the paper has a Pearson correlation of -0.9869): the correlations stand
+        below the tables."""),
+    ]
 
 
-def cheap_row() -> str:
+def variance_row(name: str) -> list[str]:
+    """Return the row of one ranker on cranfield, which is trained in five folds if it learns."""
     experiment = opened("cranfield")
-    return line(rows(experiment.qrels, {"ql": experiment.get_run("ql")})[0])
+    run = out_of_folds(experiment, LEARNED[name]) if name in LEARNED else experiment.get_run(name)
+    return rows(experiment.qrels, {name: run})[0]
 
+
+PAGE = Page(
+    __file__,
+    "How evenly rankers serve their queries",
+    measure,
+    compose,
+    (
+        Guard("cranfield", "the row of ql on cranfield", lambda: variance_row("ql")),
+        Guard(
+            "cranfield",
+            "the row of ranksvm on cranfield, trained in five folds",
+            lambda: variance_row("ranksvm"),
+            slow=True,
+        ),
+    ),
+)
 
 if __name__ == "__main__":
-    main()
+    PAGE.main()

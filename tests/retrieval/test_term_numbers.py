@@ -77,3 +77,15 @@ def test_rows_are_cached_up_to_the_limit() -> None:
     assert texts.add_rows([two, Doc("sea")]).tolist() == [0, 1]  # forgotten, and read again
     assert read[3:] == ["blue boat", "sea"]
     assert texts.add_rows([]).tolist() == []
+
+
+def test_texts_are_added_while_arrays_of_the_cache_are_in_use() -> None:
+    """A kernel that was just compiled keeps its arguments for a while."""
+    vocabulary, _ = fresh()
+    texts = TextCache(vocabulary)
+    texts.add_rows([Doc("red boat")])
+    held = texts.tokens, texts.starts
+    texts.add_rows([Doc("blue boat")])
+    assert texts.tokens.tolist() == [0, 1, 2, 1]
+    assert texts.starts.tolist() == [0, 2, 4]
+    assert [array.tolist() for array in held] == [[0, 1], [0, 2]]

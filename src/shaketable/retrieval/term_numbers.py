@@ -125,7 +125,10 @@ class TextCache:
 
 
 class GrowingArray:
-    """An array that grows at its end; views of it stay valid, because a larger array replaces a full one."""
+    """An array that grows at its end; views of it stay valid, because a larger array replaces a full one.
+
+    A bytearray cannot grow while a view exists, and numba keeps the arguments of a kernel alive after compiling it.
+    """
 
     def __init__(self, dtype: type[np.generic]):
         self._data: NDArray[Any] = np.empty(1024, dtype)
