@@ -8,6 +8,8 @@ single rows again.
     python -m evidence.query_attack --render    write the page again from the stored rows
     python -m evidence.query_attack --check     compare page and rows, and compute the rows of all guards again
 
+If the code can no longer make the rows, write the reason under "stale" in their file: the page then shows it.
+
 A row holds cells as they are printed. Claims read these cells, so that you can check a verdict on the page itself.
 tests/test_evidence.py renders every page and runs the quick guards.
 """
@@ -72,6 +74,15 @@ class Guard:
 
 
 @dataclass(frozen=True)
+class Stored:
+    """Rows as they are stored: the commit that measured them, and why the code cannot make them any more, if so."""
+
+    commit: str
+    rows: Rows
+    stale: str = ""
+
+
+@dataclass(frozen=True)
 class Page:
     """A page of docs/evidence.
 
@@ -110,23 +121,22 @@ class Page:
         """The file of stored rows."""
         return FOLDER / "rows" / f"{self.name}.json"
 
-    def read(self) -> tuple[str, Rows]:
-        """Return the commit that measured the stored rows, and the rows."""
-        stored = json.loads(self.rows_path.read_text(encoding="utf-8"))
-        return stored["commit"], stored["rows"]
+    def read(self) -> Stored:
+        """Return the stored rows."""
+        return Stored(**json.loads(self.rows_path.read_text(encoding="utf-8")))
 
     def store(self, rows: Rows) -> None:
-        """Write the rows, with the current commit: one row a line, so that a change is easy to see."""
+        """Write the rows, with the current commit."""
         with atomic_write(self.rows_path) as out:
-            out.writelines(dump_rows(find_commit(), rows))
+            out.write(dump_rows(Stored(find_commit(), rows)))
 
     def render(self) -> str:
         """Return the text of the page from its stored rows."""
-        commit, rows = self.read()
-        parts = [part.strip("\n") for part in self.compose(rows)]
-        return "\n\n".join([f"# {self.title}", *self.describe(commit), *parts]) + "\n"
+        stored = self.read()
+        parts = [part.strip("\n") for part in self.compose(stored.rows)]
+        return "\n\n".join([f"# {self.title}", *self.describe(stored), *parts]) + "\n"
 
-    def describe(self, commit: str) -> list[str]:
+    def describe(self, stored: Stored) -> list[str]:
         """Return where the numbers come from, and which of them are computed again."""
         tested, checked = ([g for g in self.guards if g.slow == slow] for slow in (False, True))
         said = f"""Made by `make evidence PAGE={self.name}` from [its rows](rows/{self.name}.json); nothing here was
@@ -135,18 +145,20 @@ class Page:
         if checked:
             module = Path(self.script).stem
             said += f" `python -m evidence.{module} --check` also computes: {'; '.join(g.what for g in checked)}."
-        written = f"Written at commit `{commit}`; names of tasks and options may have changed since."
-        return [written, prose(said)]
+        written = f"Written at commit `{stored.commit}`; names of tasks and options may have changed since."
+        return [written, prose(said), *([prose(f"**Stale: {stored.stale}**")] if stored.stale else ())]
 
     def check(self, slow: bool = True) -> Iterator[str]:
         """Yield what is stale: the page, or rows that the code no longer computes."""
         if self.path.read_text(encoding="utf-8") != self.render():
             yield f"{self.path.name} is not what its rows give: python -m evidence.{Path(self.script).stem} --render"
-        _, rows = self.read()
+        stored = self.read()
+        if stored.stale:
+            yield f"stale: {stored.stale}"
         for guard in self.guards:
             if slow or not guard.slow:
                 started = perf_counter()
-                if said := guard.find_difference(rows):
+                if said := guard.find_difference(stored.rows):
                     yield said
                 print(f"{guard.what}: {perf_counter() - started:.1f} s", flush=True)
 
@@ -173,15 +185,17 @@ def as_json(value: object) -> Any:
     return json.loads(json.dumps(value, default=list))
 
 
-def dump_rows(commit: str, rows: Rows) -> Iterator[str]:
-    """Yield JSON with one row of a table on each line."""
+def dump_rows(stored: Stored) -> str:
+    """Return JSON with one row of a table on each line, so that a change is easy to see."""
     entries = []
-    for name, value in as_json(rows).items():
+    for name, value in as_json(stored.rows).items():
         shown = json.dumps(value, ensure_ascii=False)
         if isinstance(value, list) and value:
             shown = "[\n" + ",\n".join(f"   {json.dumps(row, ensure_ascii=False)}" for row in value) + "\n  ]"
         entries.append(f"  {json.dumps(name, ensure_ascii=False)}: {shown}")
-    yield f'{{\n "commit": "{commit}",\n "rows": {{\n' + ",\n".join(entries) + "\n }\n}\n"
+    head = {"commit": stored.commit} | ({"stale": stored.stale} if stored.stale else {})
+    lines = [f' "{name}": {json.dumps(value, ensure_ascii=False)},\n' for name, value in head.items()]
+    return "{\n" + "".join(lines) + ' "rows": {\n' + ",\n".join(entries) + "\n }\n}\n"
 
 
 def line(cells: Iterable[object]) -> str:

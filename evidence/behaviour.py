@@ -383,7 +383,15 @@ PAGE = Page(
     "What rankers prefer",
     measure,
     compose,
-    (Guard("samples of table 1", "the samples of TF given Length", lambda: pairs_row("tf", "length")),),
+    (
+        Guard("samples of table 1", "the samples of TF given Length", lambda: pairs_row("tf", "length")),
+        Guard(
+            "published table 1",
+            "the row of Relevance given Length by the preset abnirml",
+            lambda: published_table_1(("relevance | length",))[0],
+            slow=True,
+        ),
+    ),
 )
 
 if __name__ == "__main__":

@@ -162,7 +162,7 @@ PAGE = Page(
     compose,
     (
         Guard("competition", "the row of bm25", lambda: competition_row("bm25")),
-        Guard("competition", "the row of ranksvm, trained again", lambda: competition_row("ranksvm"), slow=True),
+        Guard("competition", "the row of ranksvm, trained again", lambda: competition_row("ranksvm")),
     ),
 )
 

@@ -108,7 +108,7 @@ def names() -> dict[str, str]:
     """A short name for each defence of the page."""
     return {
         "ST": "standard",
-        "DA": f"da(synonyms={SYNONYMS!r})",
+        "DA": f"da(synonyms={SYNONYMS!r}, {by_examples()})",
         "AT": f"at({by_examples()})",
         "PIAT-KL": piat("kl"),
         "PIAT-ListNet": piat("listnet"),

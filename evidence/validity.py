@@ -438,7 +438,7 @@ PAGE = Page(
     compose,
     (
         Guard("kinds of people", "the row of paraphrasing by people", lambda: confusion(people(), [PARAPHRASING])[0]),
-        Guard("in short", "the row of our labels now, without an encoder", word_row, slow=True),
+        Guard("in short", "the row of our labels now, without an encoder", word_row),
     ),
 )
 

@@ -9,7 +9,7 @@ from functools import cache
 from importlib import import_module
 
 import pytest
-from evidence import DATA, FOLDER, ROOT, Guard, Page, as_json, dump_rows, prose, table
+from evidence import DATA, FOLDER, ROOT, Guard, Page, Stored, as_json, dump_rows, prose, table
 from evidence.dl19_variations import fusion_claims
 
 COMMIT_LINE = re.compile(r"Written at commit `([0-9a-f]{7,40})`; names of tasks and options may have changed since.")
@@ -37,7 +37,7 @@ def test_guarded_rows_come_out_the_same(script):
     guards = [guard for guard in page.guards if not guard.slow]
     if not guards:
         pytest.skip("no row of this page can be computed again in a few seconds")
-    _, rows = page.read()
+    rows = page.read().rows
     assert [said for guard in guards if (said := guard.find_difference(rows))] == []
 
 
@@ -89,7 +89,7 @@ def page(tmp_path, monkeypatch):
 def test_a_fresh_page_is_not_stale(page):
     assert list(page.check()) == []
     assert "The first is better: holds." in page.path.read_text()
-    assert page.read() == ("0123abc", {"queries": 3, "scores": [["a", "0.4"], ["b", "0.3"]]})
+    assert page.read() == Stored("0123abc", {"queries": 3, "scores": [["a", "0.4"], ["b", "0.3"]]})
 
 
 def test_a_row_that_the_code_no_longer_computes_is_found(page):
@@ -104,6 +104,15 @@ def test_a_claim_that_the_script_would_not_print_is_found(page):
     assert list(page.check()) == ["two-rankers.md is not what its rows give: python -m evidence.two_rankers --render"]
 
 
+def test_a_page_says_that_it_is_stale(page):
+    page.rows_path.write_text(dump_rows(replace(page.read(), stale="the code has other synonyms now.")))
+    page.path.write_text(page.render())
+    assert "**Stale: the code has other synonyms now.**" in page.path.read_text()
+    assert list(page.check()) == ["stale: the code has other synonyms now."]
+    page.store(page.measure())
+    assert "Stale" not in page.render(), "rows that are measured again are not stale"
+
+
 def test_slow_guards_are_left_to_the_check(page):
     slow = replace(page, guards=(Guard("scores", "the row of a", lambda: ["a", "9"], slow=True),))
     slow.path.write_text(slow.render())
@@ -112,14 +121,14 @@ def test_slow_guards_are_left_to_the_check(page):
 
 
 def test_a_guard_may_compute_a_whole_table_or_a_fact(page):
-    _, rows = page.read()
+    rows = page.read().rows
     assert Guard("scores", "all", lambda: [("a", "0.4"), ("b", "0.3")]).find_difference(rows) == ""
     assert Guard("queries", "their number", lambda: 3).find_difference(rows) == ""
     assert Guard("queries", "their number", lambda: 4).find_difference(rows) != ""
 
 
 def test_rows_are_stored_one_a_line():
-    text = "".join(dump_rows("0123abc", {"scores": [["a", "ü|"], ["b", ""]], "none": []}))
+    text = dump_rows(Stored("0123abc", {"scores": [["a", "ü|"], ["b", ""]], "none": []}))
     assert '   ["a", "ü|"],\n   ["b", ""]\n' in text
     assert as_json({"x": (1, (2,))}) == {"x": [1, [2]]}
 

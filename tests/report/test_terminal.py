@@ -82,3 +82,22 @@ def test_a_table_without_rows_is_reported(frame: pd.DataFrame) -> None:
 def test_no_line_is_wider_than_the_screen(names: list[str], values: list[object], width: int) -> None:
     frame = pd.DataFrame({name: pd.Series(values, dtype=object) for name in names})
     assert all(cell_len(line) <= width for line in shown(frame, width=width))
+
+
+def test_long_names_that_differ_look_different() -> None:
+    start = "minilm_reranker_model_listwise_trained_on_" + "adversarial_documents_"
+    names = [f"{start}plain_2024", f"{start}targeted_2024", "bm25"]
+    lines = shown(pd.DataFrame({"run": names, "nDCG@10": [0.5, 0.4, 0.3], "AP": [0.1, 0.2, 0.3]}))
+    assert len({line.split()[0] for line in lines[3:6]}) == 3
+    assert all(cell_len(line) <= 80 for line in lines)
+
+
+def test_names_that_differ_in_the_middle_are_broken_into_lines() -> None:
+    names = [f"{'a' * 60}{letter}{'b' * 60}" for letter in "xy"]
+    text = "".join("".join(shown(pd.DataFrame({"run": names, "n": [1, 2]}))).split())
+    assert "x" in text
+    assert "y" in text
+
+
+def test_a_long_name_alone_ends_in_an_ellipsis() -> None:
+    assert any(line.startswith("aaa") and "a…" in line for line in shown(pd.DataFrame({"run": ["a" * 90], "n": [1]})))

@@ -210,6 +210,10 @@ def test_one_begins_where_another_ended(tmp_path):
         torch.testing.assert_close(first[name], second[name], atol=1e-6, rtol=0)
     with pytest.raises(BadInput, match="is a model of the kind knrm; drmm cannot start from it"):
         small("drmm", start=str(tmp_path / "weak")).fit(trees(), QIDS, folder=tmp_path / "other")
+    wanted = f"has kernels={small('knrm').kernels}, and knrm with kernels=5 cannot start from it; write kernels="
+    with pytest.raises(BadInput, match=wanted):
+        small("knrm", kernels=5, start=str(tmp_path / "weak")).fit(trees(), QIDS, folder=tmp_path / "other")
+    assert not (tmp_path / "other").exists()
 
 
 def test_seeds_differ_and_the_same_one_repeats(tmp_path):

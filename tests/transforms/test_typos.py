@@ -99,6 +99,27 @@ def test_lookalikes_are_ascii_by_default(word, seed):
     assert new is None or new.isascii()
 
 
+def collect(transform, word):
+    """All results of a transform for a word."""
+    return {transform.apply(word, make_item_rng(seed), TransformContext()) for seed in range(300)}
+
+
+def test_lookalikes_look_alike():
+    assert "determinatioh" not in collect(m.LookalikeChar(), "determination")
+
+
+def test_soundalikes_sound_alike():
+    """A double t or s before -ion or -ial would change the sound."""
+    assert "evaluasion" in collect(m.Phonetic(), "evaluation")
+    assert "evaluattion" not in collect(m.Phonetic(), "evaluation")
+    assert "invassion" not in collect(m.Phonetic(), "invasion")
+    assert "spattial" not in collect(m.Phonetic(), "spatial")
+    assert {"wrritten", "writen"} & collect(m.Phonetic(), "written")
+    assert "pilott" not in collect(m.Phonetic(), "pilot")
+    assert "pillot" in collect(m.Phonetic(), "pilot")
+    assert "visitting" in collect(m.Phonetic(), "visiting")
+
+
 def test_beyond_ascii():
     new = {m.LookalikeChar(ascii=False).apply("canopy", make_item_rng(seed), TransformContext()) for seed in range(200)}
     assert {"canópy", "cаnopy"} <= new

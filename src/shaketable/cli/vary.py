@@ -33,7 +33,8 @@ def vary(
         if idle:
             notify(f"The transform {name} can be applied to {total - idle} of the {total} queries.")
     rest = f", {unjudged} could not be judged" if unjudged else ""
-    notify(f"{len(done.variations)} variations of {total} queries were made; {valid} of them are valid{rest}.")
+    verb = "is" if valid == 1 else "are"
+    notify(f"{len(done.variations)} variations of {total} queries were made; {valid} of them {verb} valid{rest}.")
     if json_to:
         counts = {"queries": total, "variations": len(done.variations), "valid": valid, "not_judged": unjudged}
         more = {"not_applicable": done.not_applicable, "left_out": done.unavailable}

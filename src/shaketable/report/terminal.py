@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich import box
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 40
 MAX_COLUMN_WIDTH = 36
-"""The maximum width of a table column in characters; longer texts end in an ellipsis."""
+"""The maximum width of a table column in characters; longer texts are shortened."""
 COLUMN_GAP = 3
 BEST_MARK = "◂"
 SUPERSCRIPTS = str.maketrans(LETTERS, "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ")
@@ -148,14 +148,39 @@ def _build_table(columns: Sequence[_TerminalColumn], width: int) -> Table:
             vertical="bottom",
             width=column.width if fits else min(column.width, narrow),
         )
-    for row in zip(*(column.cells for column in columns), strict=True):
-        table.add_row(
-            *(_truncate(text, column.width if fits else narrow) for text, column in zip(row, columns, strict=True))
-        )
+    cells = (_shorten_cells(column.cells, column.width if fits else narrow) for column in columns)
+    for row in zip(*cells, strict=True):
+        table.add_row(*row)
     return table
 
 
-def _truncate(text: Text, width: int) -> Text:
+def _shorten_cells(texts: Sequence[Text], width: int) -> list[Text]:
+    """Cut texts to a width at the end, or in the middle if different texts would look the same.
+
+    If they still look the same, none is cut, and the table breaks them into lines.
+    """
+    if all(text.cell_len <= width for text in texts):
+        return list(texts)
+    count = len({text.plain for text in texts})
+    for cut in (_cut_end, _cut_middle):
+        shortened = [cut(text, width) if text.cell_len > width else text for text in texts]
+        if len({text.plain for text in shortened}) == count:
+            return shortened
+    return [Text(text.plain, overflow="fold") for text in texts]
+
+
+def _cut_end(text: Text, width: int) -> Text:
     text = text.copy()
     text.truncate(width, overflow="ellipsis")
     return text
+
+
+def _cut_middle(text: Text, width: int) -> Text:
+    """Replace the middle of a text by an ellipsis."""
+    start = set_cell_size(text.plain, (width - 1) // 2)
+    end = ""
+    for letter in reversed(text.plain):
+        if cell_len(start) + cell_len(letter + end) > width - 1:
+            break
+        end = letter + end
+    return Text(f"{start}…{end}")

@@ -56,6 +56,8 @@ DEFAULT_WORD_LENGTHS = {"query_length": 32, "text_length": 512}
 """Words that a net reads of a query and of a text, for presets whose lengths the paper does not give."""
 
 
+OWN_LENGTH = ("max_length", 0)
+"""The setting that stands for the length of the model itself."""
 SETTING_BOUNDS: Mapping[str, tuple[float, float]] = {
     **dict.fromkeys(("steps", "every", "patience"), (1, 10_000_000)),
     **dict.fromkeys(("sentences", "pretrain", "adapt", "keep"), (0, 10_000_000)),
@@ -91,7 +93,8 @@ class NeuralLearner(ABC):
     first_stage   the ranker that finds candidates for a collection without candidates
     teacher       a ranker, such as "bm25" or "dense", whose scores replace the judgements as labels
     sentences     with a teacher: the number of sentences of the collection to use as additional queries
-    start         a model folder of the same learner to start from, for instance one trained with a teacher
+    start         a model folder of the same learner to start from, for instance one trained with a teacher; the
+                  settings of the net must be the same
     """
 
     kind: ClassVar[str]
@@ -215,6 +218,16 @@ class NeuralLearner(ABC):
         shape = find_net_class(self.kind).shape_class
         return shape(**{f.name: getattr(self, f.name) for f in fields(shape)})
 
+    def _check_shape(self, net: Any) -> None:
+        """Raise `BadInput` if the net to start from has other settings, which training cannot change."""
+        wanted = self._build_shape()
+        names = [f.name for f in fields(wanted) if (f.name, getattr(wanted, f.name)) != OWN_LENGTH]
+        other = [name for name in names if getattr(net.shape, name) != getattr(wanted, name)]
+        if other:
+            has = ", ".join(f"{name}={getattr(net.shape, name)!r}" for name in other)
+            asked = ", ".join(f"{name}={getattr(wanted, name)!r}" for name in other)
+            raise BadInput(f"has {has}, and {self.kind} with {asked} cannot start from it; write {has}", self.start)
+
     def _build_initial_net(self, collection: Collection, seed: int) -> Net:
         import torch
 
@@ -222,6 +235,7 @@ class NeuralLearner(ABC):
             net: Net = import_torch_module("shaketable.rankers.neural.saving").read_net(Path(self.start))
             if net.kind != self.kind:
                 raise BadInput(f"is a model of the kind {net.kind}; {self.kind} cannot start from it", self.start)
+            self._check_shape(net)
             return net
         with torch.random.fork_rng():
             torch.manual_seed(make_item_rng(seed, "weights").random_bits())

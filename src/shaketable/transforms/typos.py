@@ -107,7 +107,7 @@ _real_typo_memo: Memo[tuple[str, ...]] = Memo(_find_real_typos)
 
 ASCII_LOOKALIKE_RULES = (
     *(("o", "0"), ("0", "o"), ("l", "1"), ("1", "l"), ("i", "1"), ("i", "l"), ("l", "i"), ("s", "5"), ("5", "s")),
-    *(("z", "2"), ("b", "6"), ("g", "9"), ("g", "q"), ("q", "g"), ("n", "h"), ("c", "e")),
+    *(("z", "2"), ("b", "6"), ("g", "9"), ("g", "q"), ("q", "g"), ("c", "e")),
     *(("u", "v"), ("v", "u"), ("m", "rn"), ("rn", "m"), ("w", "vv"), ("vv", "w"), ("d", "cl"), ("cl", "d")),
 )
 """Letters and their ASCII look-alikes."""
@@ -138,7 +138,8 @@ SOUNDALIKE_RULES = (
     *((seen, new, "", "$") for seen, new in (("el", "le"), ("al", "le"), ("ous", "us"))),
     *(("ea", "ee"), ("ee", "ea"), ("ai", "ay"), ("ou", "ow"), ("ough", "uff")),
     *((2 * letter, letter) for letter in "bcdfglmnprstz"),
-    *((letter, 2 * letter, VOWEL_PATTERN, VOWEL_PATTERN) for letter in "lmnprst"),
+    *((letter, 2 * letter, VOWEL_PATTERN, VOWEL_PATTERN) for letter in "lmnpr"),
+    *((letter, 2 * letter, VOWEL_PATTERN, "[aeou]|i(?![aeou])") for letter in "st"),  # not in -tion, -sion, -tial
 )
 """Spellings that sound alike: (old spelling, new spelling, pattern before, pattern after)."""
 
