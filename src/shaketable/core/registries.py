@@ -37,6 +37,7 @@ RANKERS = Registry(
         "hf": "shaketable.rankers.neural.models:HuggingFaceCrossEncoder",
         "st": "shaketable.rankers.neural.models:SentenceTransformer",
         "t5": "shaketable.rankers.neural.models:T5",
+        "onnx": "shaketable.rankers.neural.models:Onnx",
         "guarded": "shaketable.defences.guard:Guarded",
     },
     shorthands={
@@ -47,6 +48,7 @@ RANKERS = Registry(
         r"hf:(.+)": "hf",
         r"st:(.+)": "st",
         r"t5:(.+)": "t5",
+        r"onnx:(.+)": "onnx",
         rf"({OBJECT_PATTERN})": "python",
         r"([^()]*/[^()]*)": "saved",
     },

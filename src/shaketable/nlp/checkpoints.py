@@ -113,7 +113,7 @@ def fingerprint_checkpoint(folder: Path) -> str:
     settings = [
         path for name in (CONFIG_FILE, GENERATION_CONFIG_FILE) if (path := resolve_inside(folder, name)).is_file()
     ]
-    files = {*settings, *index, *weights, *_list_tokenizer_files(folder)}
+    files = {*settings, *index, *weights, *list_tokenizer_files(folder)}
     return fingerprint(sorted((path.relative_to(folder).as_posix(), digest_file(path)) for path in files))
 
 
@@ -155,7 +155,7 @@ def read_tokenizer(folder: Path, *, needs_padding: bool = True) -> Any:
     settings = _read_settings(folder, TOKENIZER_CONFIG_FILE) if (folder / TOKENIZER_CONFIG_FILE).is_file() else {}
     if asked := _find_requested_key(settings, CUSTOM_CODE_KEYS):
         raise BadInput(f"needs its own code ({asked}), which is never run", folder / TOKENIZER_CONFIG_FILE)
-    files = _list_tokenizer_files(folder)
+    files = list_tokenizer_files(folder)
     kept = {key: value for key, value in settings.items() if not IGNORED_TOKENIZER_KEYS.fullmatch(key)}
     try:
         with silence_transformers(), tempfile.TemporaryDirectory() as folder_copy:  # holds only the permitted files
@@ -283,7 +283,7 @@ def list_weight_files(folder: Path) -> list[Path]:
     return [folder / name for name in sorted(names)]
 
 
-def _list_tokenizer_files(folder: Path) -> list[Path]:
+def list_tokenizer_files(folder: Path) -> list[Path]:
     """Return the existing files that a tokenizer may read."""
     return sorted(
         {resolve_inside(folder, path.name) for pattern in TOKENIZER_PATTERNS for path in folder.glob(pattern)}

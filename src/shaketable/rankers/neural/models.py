@@ -20,6 +20,7 @@ from shaketable.core.protocols import Ranker
 from shaketable.core.registries import RANKERS
 from shaketable.executors import device
 from shaketable.nlp.checkpoints import fingerprint_checkpoint
+from shaketable.nlp.onnx_checkpoints import fingerprint_onnx_checkpoint
 from shaketable.nlp.resources import MINILM
 from shaketable.rankers.neural.prefixes import reword_prefixes
 from shaketable.rankers.neural.shapes import BertShape, DenseShape, MonoT5Shape
@@ -170,6 +171,32 @@ class T5:
 
 
 @dataclass(frozen=True)
+class Onnx:
+    """An ONNX cross-encoder or bi-encoder, written onnx:FOLDER: model.onnx, tokenizer.json and config.json.
+
+    onnxruntime runs it on the CPU. `max_length` 0 is the model's own limit. A bi-encoder without the files of
+    sentence-transformers needs a `pooling`. A file that is quantised dynamically reads one text at a time, because the
+    other texts of a batch would change its scores.
+    """
+
+    folder: str
+    max_length: int = 0
+    pooling: str = ""
+    extra: ClassVar[str] = "onnx"
+
+    def __post_init__(self) -> None:
+        _check_length("onnx", self.max_length)
+
+    def open(self, collection: Collection) -> Ranker:
+        folder, nets = Path(self.folder).expanduser(), import_net_module("onnx_nets")
+        net = nets.read_onnx_net(folder, self.max_length, self.pooling)
+        mark = fingerprint_onnx_checkpoint(
+            folder, (net.model if net.kind == "onnx_cross_encoder" else net.encoder).graph
+        )
+        return _make_ranker(self, mark, net, collection, "float32")
+
+
+@dataclass(frozen=True)
 class TrainedNet:
     """A trained neural ranker by its folder."""
 
@@ -198,10 +225,13 @@ def _find_checkpoint(checkpoint: str) -> Path:
 def _open_ranker(
     model: Dense | SentenceTransformer | HuggingFaceCrossEncoder | T5, path: Path, net: Any, collection: Collection
 ) -> Ranker:
-    settings = json.dumps(net.config(), sort_keys=True)
-    mark = fingerprint(net.kind, fingerprint_checkpoint(path), settings)
+    return _make_ranker(model, fingerprint_checkpoint(path), net, collection, _choose_precision(model))
+
+
+def _make_ranker(model: Any, files_digest: str, net: Any, collection: Collection, precision: str) -> Ranker:
+    mark = fingerprint(net.kind, files_digest, json.dumps(net.config(), sort_keys=True))
     ranker: Ranker = import_net_module("scoring").make_ranker(
-        RANKERS.spec(model), mark, net, collection.docs, _choose_precision(model)
+        RANKERS.spec(model), mark, net, collection.docs, precision
     )
     return ranker
 

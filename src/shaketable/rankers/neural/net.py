@@ -69,6 +69,11 @@ class Net(nn.Module, ABC):
     family: ClassVar[str] = "neural"
     """The class of ranker in paper 004: neural, or transformer for a net on a transformer."""
 
+    @property
+    def mixes_rows(self) -> bool:
+        """True if other rows of a batch change the score of a row, so that each row needs a batch of its own."""
+        return False
+
     @abstractmethod
     def prepare(self, pairs: Sequence[tuple[str, str]]) -> list[Any]:
         """Tokenise: return one `PreparedPair` per pair. Texts repeat often, so cache their tokens."""

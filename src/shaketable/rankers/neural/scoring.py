@@ -64,6 +64,8 @@ class NeuralRanker:
             raise BadInput(f"{self.name}: precision should be {' or '.join(PRECISIONS)}, not {self.precision!r}")
         self.device = select_device()
         self.batch_tokens = device.get_device_settings().batch_tokens or TOKENS_PER_BATCH[self.device.type]
+        if self.net.mixes_rows:
+            self.batch_tokens = 1
         self.net.eval().to(self.device)
 
     @property
