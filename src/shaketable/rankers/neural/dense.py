@@ -21,6 +21,7 @@ from torch.nn.functional import normalize
 from shaketable.core.errors import BadInput
 from shaketable.nlp.checkpoints import Transformer, resolve_inside
 from shaketable.rankers.neural import pretrained_models
+from shaketable.rankers.neural.fast_inference import shorten_last_layer
 from shaketable.rankers.neural.net import EncodedTexts, TokenAlignment
 from shaketable.rankers.neural.pretrained_encoder import PretrainedEncoder
 from shaketable.rankers.neural.shapes import DenseShape
@@ -67,6 +68,8 @@ class BiEncoder(PretrainedEncoder):
     def __init__(self, encoder: Transformer, tokenizer: Any, shape: DenseShape):
         super().__init__(encoder, lower_case_first(tokenizer) if shape.lower_case else tokenizer, shape)
         self._frame = SpecialTokenFrame.from_tokenizer(tokenizer, texts=1)
+        if shape.pooling == "cls":
+            shorten_last_layer(encoder)
 
     @classmethod
     def fit_shape(cls, shape: DenseShape, path: Path, tokenizer: Any, encoder: Transformer) -> DenseShape:

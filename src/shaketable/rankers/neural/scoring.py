@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
@@ -20,6 +21,7 @@ from shaketable.core.documents import Corpus, Scores, Slate, fingerprint
 from shaketable.core.errors import BadInput, RankerFailed
 from shaketable.executors import device
 from shaketable.rankers.neural.dense import BiEncoder
+from shaketable.rankers.neural.fast_inference import OneDnnLinear, has_onednn_linear
 from shaketable.rankers.neural.net import Encoder, Net
 from shaketable.rankers.neural.text_cache import ArrayCache
 from shaketable.rankers.neural.vectors import VectorStore, find_vector_store, open_vector_store
@@ -27,8 +29,8 @@ from shaketable.rankers.neural.vectors import VectorStore, find_vector_store, op
 Floats = NDArray[np.float32]
 Out = TypeVar("Out")
 
-TOKENS_PER_BATCH = {"cpu": 4096, "cuda": 65536}
-"""Tokens per batch, padding included."""
+TOKENS_PER_BATCH = {"cpu": 2048, "cuda": 65536}
+"""Tokens per batch, padding included. A larger batch on a CPU has more padding and fits its caches less."""
 CHARS_PER_TOKEN = 3
 """A low estimate of the characters of a token, so that the queries fit into a batch too."""
 TEXTS_PER_WINDOW = 4096  # texts tokenised, sorted and scored at a time
@@ -137,7 +139,12 @@ class NeuralRanker:
     def _run_forward(self, function: Callable[..., Any], batch: dict[str, Tensor]) -> Any:
         """Run a forward pass without gradients, in mixed precision if requested, and return its output."""
         mixed = self.precision != "float32"
-        with torch.inference_mode(), torch.autocast(self.device.type, PRECISIONS[self.precision], enabled=mixed):
+        faster = OneDnnLinear() if not mixed and self.device.type == "cpu" and has_onednn_linear() else nullcontext()
+        with (
+            torch.inference_mode(),
+            torch.autocast(self.device.type, PRECISIONS[self.precision], enabled=mixed),
+            faster,
+        ):
             return function(**{name: tensor.to(self.device) for name, tensor in batch.items()})
 
     def _run_in_batches(self, prepared: Sequence[Any], call: Callable[[Sequence[Any]], Sequence[Out]]) -> list[Out]:
