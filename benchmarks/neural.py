@@ -6,7 +6,8 @@ Cross-encoder: pairs a second of ms-marco-MiniLM-L-12-v2 (int8 weights, float32 
 "Bare" are the forward passes of torch alone, of batches that were tokenised, sorted and padded beforehand. Goals: at
 least 1.2 times the pairs of bare, at least those of CrossEncoder.predict, and scores within 1e-5 of bare.
 CrossEncoder.predict is measured where sentence-transformers is installed. The three take turns on the same pairs, so
-that a busy machine is busy for all. The exit code is 1 if a goal is missed. `--part onnx` compares the int8 ONNX file.
+that a busy machine is busy for all. The exit code is 1 if a goal is missed. `--part onnx` compares the int8 ONNX file,
+and `--part ways` measures each way to be faster by itself, in processor time of one thread.
 
 monoT5 (a T5 of the size of t5-small, random) and EPIC (minilm; a vector over the vocabulary for each text) against
 their own bare passes, in the same way.
@@ -27,8 +28,10 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +45,7 @@ from shaketable.datasets.corpus import MemoryCorpus
 from shaketable.nlp import checkpoints
 from shaketable.rankers.neural import colbert, dense, epic
 from shaketable.rankers.neural.bert import CrossEncoder
+from shaketable.rankers.neural.fast_inference import OneDnnLinear
 from shaketable.rankers.neural.monot5 import MonoT5
 from shaketable.rankers.neural.scoring import TOKENS_PER_BATCH, make_batches, make_ranker
 from shaketable.rankers.neural.shapes import BertShape, ColBERTShape, DenseShape, EPICShape, MonoT5Shape
@@ -53,6 +57,8 @@ Score = Callable[[Pairs], Scores]
 PEER = "CrossEncoder.predict"
 RATIO_GOALS = {"bare": 1.2, PEER: 1.0}
 SCORE_GOAL = 1e-5
+WAY_TOKENS = (1024, 2048, 4096)
+"""Tokens in a batch."""
 SENTENCE = "the river of a northern town rises in spring and floods low fields where people graze their animals"
 
 
@@ -146,6 +152,46 @@ def cross_encoder(chunks: int, size: int, onnx: bool = False) -> bool:
         met &= bool(turns_ratio >= goal)
     print(f"  largest difference of a score from bare {worst:.1e} (goal {SCORE_GOAL:.0e})", flush=True)
     return met
+
+
+WAYS = {
+    "plain": (torch.no_grad, nullcontext),
+    "first token in the last layer": (torch.inference_mode, nullcontext),
+    "linear layers by oneDNN": (torch.no_grad, OneDnnLinear),
+    "both": (torch.inference_mode, OneDnnLinear),
+}
+"""Way -> the contexts of a forward pass; the last layer is shortened in inference mode only."""
+
+
+def ways(count: int, rounds: int) -> None:
+    """Print the speed of each way, relative to the plain one in the largest batches."""
+    model = find_model(MINILM_L12)
+    if model is None:
+        print(f"ways are not measured: {MINILM_L12} is not built (make models)")
+        return
+    torch.set_num_threads(1)
+    queries, texts = passages(count)
+    net = CrossEncoder.from_checkpoint(str(model), BertShape(max_length=0)).eval()
+    prepared = net.prepare(list(zip(queries, texts, strict=False)))
+    best: dict[tuple[str, int], float] = {}
+    scores: dict[tuple[str, int], Scores] = {}
+    for _, tokens in product(range(rounds), WAY_TOKENS):
+        parts = list(make_batches([row.length for row in prepared], tokens))
+        ready = [net.collate([prepared[i] for i in part]) for part in parts]
+        for name, (guard, mode) in WAYS.items():
+            found = np.empty(len(prepared))
+            started = time.process_time()
+            with guard(), mode():
+                for part, batch in zip(parts, ready, strict=True):
+                    found[part] = net(**batch).numpy()
+            spent = time.process_time() - started
+            best[name, tokens], scores[name, tokens] = min(spent, best.get((name, tokens), spent)), found
+    print(f"ways, {len(prepared)} pairs, one thread, processor time, relative to plain with {WAY_TOKENS[-1]} tokens")
+    base = best["plain", WAY_TOKENS[-1]]
+    for name in WAYS:
+        worst = max(np.abs(scores[name, tokens] - scores["plain", tokens]).max() for tokens in WAY_TOKENS)
+        cells = "".join(f"{base / best[name, tokens]:8.2f}" for tokens in WAY_TOKENS)
+        print(f"  {name:32}{cells}  largest difference of a score {worst:.1e}", flush=True)
 
 
 def against_bare(name: str, ranker, bare, texts: list[str], score, rounds: int) -> None:
@@ -278,6 +324,7 @@ def small(queries: int, docs: int) -> None:
 PARTS: dict[str, Callable[[bool], bool | None]] = {
     "cross-encoder": lambda quick: cross_encoder(*((6, 32) if quick else (12, 128))),
     "onnx": lambda quick: cross_encoder(*((4, 16) if quick else (8, 64)), onnx=True),
+    "ways": lambda quick: ways(*((16, 2) if quick else (48, 4))),
     "monot5": lambda quick: mono_t5(*((4, 32) if quick else (10, 128))),
     "epic": lambda quick: epic_texts(*((4, 32) if quick else (10, 128))),
     "small": lambda quick: small(*((10, 20) if quick else (100, 100))),

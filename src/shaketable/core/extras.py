@@ -39,8 +39,11 @@ def has_extra(extra: str) -> bool:
 
     >>> has_extra(CORE_EXTRA)
     True
+
+    An extra that is newer than the installed metadata, as in a checkout after a pull, counts as not installed.
     """
-    return all(installed_version(name) for name in list_extra_libraries()[extra])
+    names = list_extra_libraries().get(extra)
+    return names is not None and all(map(installed_version, names))
 
 
 def format_install_command(extra: str) -> str:

@@ -110,15 +110,14 @@ def choose_max_length(folder: Path, model: OnnxModel, tokenizer: Any, requested_
 
 def check_net(net: OnnxCrossEncoder | OnnxBiEncoder, model: OnnxModel) -> None:
     """Refuse a file that does not compute finite outputs of the right shape for two short texts."""
-    prepared = net.prepare([("a", text) for text in PROBE])
-    batch = net.collate(prepared)
+    pairs = [("a", text) for text in PROBE]
     try:
         if isinstance(net, OnnxCrossEncoder):
-            found = model(**batch).logits
+            found = model(**net.collate(net.prepare(pairs))).logits
             fits = found.dim() == 2 and found.shape[0] == len(PROBE) and found.shape[1] in (1, 2)
             wanted = "one logit, or two, for each pair"
         else:
-            packed = net.pack([pair.text for pair in prepared])
+            packed = net.pack([pair.text for pair in net.prepare(pairs)])
             found = model(input_ids=packed["ids"], attention_mask=packed["mask"]).last_hidden_state
             fits = found.dim() == 3 and found.shape[0] == len(PROBE) and found.shape[1] in (1, packed["ids"].shape[1])
             wanted = "vectors for each text"
