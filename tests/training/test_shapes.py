@@ -25,7 +25,11 @@ def kinds_in(path: Path) -> list[str]:
     return [ast.literal_eval(node.value) for node in assigned if ast.unparse(node.target) == "kind"]
 
 
-FILES = {path.stem: kinds_in(path) for path in Path(nets.__file__).parent.glob("*.py")}
+FILES = {
+    path.stem: kinds_in(path)
+    for path in Path(nets.__file__).parent.glob("*.py")
+    if path.stem != "onnx_nets"  # they cannot be trained
+}
 KINDS = sorted(kind for kinds in FILES.values() for kind in kinds)
 CLASSES = [thing for thing in vars(neural).values() if inspect.isclass(thing) and issubclass(thing, NeuralLearner)]
 SHAPES = {name: thing for name, thing in vars(shapes).items() if name.endswith("Shape")}

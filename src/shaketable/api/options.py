@@ -124,7 +124,13 @@ class BudgetOptions(TypedDict, total=False):
 
 
 class DryRunOptions(BudgetOptions, total=False):
-    """Options of a dry run: the budget, and the latency of a request to an endpoint in seconds."""
+    """Options of a dry run, besides the budget.
+
+    Attributes
+    ----------
+    seconds_per_request
+        The latency of a request to an endpoint.
+    """
 
     seconds_per_request: float
 

@@ -56,8 +56,6 @@ DEFAULT_WORD_LENGTHS = {"query_length": 32, "text_length": 512}
 """Words that a net reads of a query and of a text, for presets whose lengths the paper does not give."""
 
 
-OWN_LENGTH = ("max_length", 0)
-"""The setting that stands for the length of the model itself."""
 SETTING_BOUNDS: Mapping[str, tuple[float, float]] = {
     **dict.fromkeys(("steps", "every", "patience"), (1, 10_000_000)),
     **dict.fromkeys(("sentences", "pretrain", "adapt", "keep"), (0, 10_000_000)),
@@ -218,24 +216,15 @@ class NeuralLearner(ABC):
         shape = find_net_class(self.kind).shape_class
         return shape(**{f.name: getattr(self, f.name) for f in fields(shape)})
 
-    def _check_shape(self, net: Any) -> None:
-        """Raise `BadInput` if the net to start from has other settings, which training cannot change."""
-        wanted = self._build_shape()
-        names = [f.name for f in fields(wanted) if (f.name, getattr(wanted, f.name)) != OWN_LENGTH]
-        other = [name for name in names if getattr(net.shape, name) != getattr(wanted, name)]
-        if other:
-            has = ", ".join(f"{name}={getattr(net.shape, name)!r}" for name in other)
-            asked = ", ".join(f"{name}={getattr(wanted, name)!r}" for name in other)
-            raise BadInput(f"has {has}, and {self.kind} with {asked} cannot start from it; write {has}", self.start)
-
     def _build_initial_net(self, collection: Collection, seed: int) -> Net:
         import torch
 
         if self.start:
-            net: Net = import_torch_module("shaketable.rankers.neural.saving").read_net(Path(self.start))
+            saving = import_torch_module("shaketable.rankers.neural.saving")
+            net: Net = saving.read_net(Path(self.start))
             if net.kind != self.kind:
                 raise BadInput(f"is a model of the kind {net.kind}; {self.kind} cannot start from it", self.start)
-            self._check_shape(net)
+            saving.check_shape(net, self._build_shape(), Path(self.start))
             return net
         with torch.random.fork_rng():
             torch.manual_seed(make_item_rng(seed, "weights").random_bits())

@@ -39,6 +39,7 @@ from shaketable.nlp import checkpoints
 from shaketable.nlp.analyzer import Analyzer
 from shaketable.rankers.neural import pretrained_models, saving
 from shaketable.rankers.neural.bert import CrossEncoder
+from shaketable.rankers.neural.fast_inference import restore_last_layer
 from shaketable.rankers.neural.masked import MaskedLM
 from shaketable.rankers.neural.shapes import BertShape
 from shaketable.rankers.neural.tokens import TokenRow, truncate_lengths
@@ -144,6 +145,7 @@ class PROPNet(nn.Module):
 
     def __init__(self, ranker: CrossEncoder, masked: MaskedLM):
         super().__init__()
+        restore_last_layer(ranker.model)  # the head for masked words reads every token
         self.ranker = ranker
         self.masked = masked
         names = ranker.tokenizer.convert_ids_to_tokens(list(range(len(ranker.tokenizer))))

@@ -81,7 +81,7 @@ def test_pooling_and_prompts_come_from_the_files_of_sentence_transformers(tmp_pa
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text((described / name).read_text())
     ranker = open_ranker(folder)
-    assert (ranker.net.shape.pooling, ranker.net.shape.query_prompt) == ("cls", "oak ")
+    assert (ranker.net.shape.pooling, ranker.net.shape.query_prefix) == ("cls", "oak ")
     first = tiny_onnx.PIECES[tiny.VOCABULARY.index("[CLS]")]
     np.testing.assert_allclose(ranker.encode_texts(["fir"])[0][0], first / np.linalg.norm(first), atol=1e-6)
 

@@ -72,6 +72,13 @@ def shorten_last_layer(model: Any) -> None:
         layers[-1].forward = partial(_run_last_layer, layers[-1], layers[-1].forward)
 
 
+def restore_last_layer(model: Any) -> None:
+    """Let the last layer compute every token again, for a net whose user reads other tokens too."""
+    encoder = getattr(getattr(model, "base_model", None), "encoder", None)
+    for layer in getattr(encoder, "layer", ()):
+        vars(layer).pop("forward", None)
+
+
 def _run_last_layer(
     layer: Any,
     plain: Callable[..., Tensor],
