@@ -41,6 +41,8 @@ class Counting:
 ATTACK = """
 import sys
 import shaketable as st
+from shaketable.rankers import similarity
+similarity.has_extra = lambda name: False  # as without the extra, whose libraries take most of the time to load
 few = {"targets": 3, "max_queries": 3, "depth": 30}
 st.attack("sample", "counting_ranker:Counting", "greedy(words=3)", write_documents=sys.argv[1], **few)
 """
