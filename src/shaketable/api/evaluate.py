@@ -186,7 +186,8 @@ def evaluate(
         risk.build_risk_from_scores(table, compared, used_alphas, seed),
     )
     facts = {"systems": str(len(table.systems)), "topics": str(len(table.topics)), "measure": table.measure}
-    facts["differences against"] = base if base in compared else f"{base}, the first of the systems"
+    if len(table.systems) > 1:
+        facts["differences against"] = base if base in compared else f"{base}, the first of the systems"
     facts["risk against"] = ", ".join(name if name in table.systems else f"{name} of all systems" for name in compared)
     provenance = {
         "versions": collect_versions(),

@@ -40,6 +40,7 @@ from shaketable.rankers.neural.shapes import (
     EPICShape,
     KNRMShape,
     MonoT5Shape,
+    check_same_shape,
 )
 from shaketable.rankers.persistence import refuse_taken
 from shaketable.rankers.saved import SavedModel
@@ -220,11 +221,10 @@ class NeuralLearner(ABC):
         import torch
 
         if self.start:
-            saving = import_torch_module("shaketable.rankers.neural.saving")
-            net: Net = saving.read_net(Path(self.start))
+            net: Net = import_torch_module("shaketable.rankers.neural.saving").read_net(Path(self.start))
             if net.kind != self.kind:
                 raise BadInput(f"is a model of the kind {net.kind}; {self.kind} cannot start from it", self.start)
-            saving.check_shape(net, self._build_shape(), Path(self.start))
+            check_same_shape(cast("Any", net).shape, self._build_shape(), self.kind, self.start)
             return net
         with torch.random.fork_rng():
             torch.manual_seed(make_item_rng(seed, "weights").random_bits())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,6 @@ from shaketable.rankers.neural.models import find_net_class
 from shaketable.rankers.neural.net import Net
 
 WEIGHTS_FILE = "weights.safetensors"
-OWN_LENGTH = ("max_length", 0)
-"""The setting that stands for the length of the model itself."""
 MAX_NET_SIZE = 1_000_000
 """The largest allowed size in a configuration; a larger net would not fit into memory."""
 
@@ -69,16 +67,6 @@ def read_net(folder: str | Path) -> Net:
     except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
         raise BadInput(f"describes a model that cannot be created ({error!r})", path) from error
     return net
-
-
-def check_shape(net: Any, wanted: Any, folder: Path) -> None:
-    """Raise `BadInput` if a net to start from has other settings than the wanted shape; training cannot change them."""
-    names = [one.name for one in fields(wanted) if (one.name, getattr(wanted, one.name)) != OWN_LENGTH]
-    other = [name for name in names if getattr(net.shape, name) != getattr(wanted, name)]
-    if other:
-        has = ", ".join(f"{name}={getattr(net.shape, name)!r}" for name in other)
-        asked = ", ".join(f"{name}={getattr(wanted, name)!r}" for name in other)
-        raise BadInput(f"has {has}, and {net.kind} with {asked} cannot start from it; write {has}", folder)
 
 
 def read_description(folder: str | Path) -> Mapping[str, Any]:

@@ -8,7 +8,10 @@ Keyword-only fields stay keyword-only in learners.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from shaketable.core.errors import BadInput
 
 DEFAULT_MAX_PIECES = 192
 """Input limit in pieces of a net on a pretrained model, special tokens included: fast enough without a GPU."""
@@ -128,3 +131,16 @@ class EPICShape:
     max_length: int = DEFAULT_MAX_PIECES
     keep: int = 0
     dropout: float = 0.1
+
+
+def check_same_shape(shape: Any, wanted: Any, kind: str, path: str) -> None:
+    """Raise `BadInput` if a stored net has another shape than the wanted one, which training cannot change.
+
+    A maximum length of 0 stands for that of the model itself.
+    """
+    pairs = {f.name: (getattr(shape, f.name), getattr(wanted, f.name)) for f in fields(wanted)}
+    other = {name: pair for name, pair in pairs.items() if pair[0] != pair[1] and (name, pair[1]) != ("max_length", 0)}
+    if other:
+        has = ", ".join(f"{name}={pair[0]!r}" for name, pair in other.items())
+        asked = ", ".join(f"{name}={pair[1]!r}" for name, pair in other.items())
+        raise BadInput(f"has {has}, and {kind} with {asked} cannot start from it; write {has}", path)
