@@ -161,7 +161,7 @@ def doctor(url: str) -> list[list[str]]:
     found = diagnose_endpoint(HttpEndpoint(url))
     return [
         [check.check, {"error": "broken"}.get(check.severity, check.severity), seen(check)]
-        for check in found
+        for check in found.checks
         if not check.check.startswith(TIMED)
     ]
 

@@ -21,7 +21,6 @@ TEXTS_AS_DATA = {
     "src/shaketable/nlp/pos_lexicon.py": "a word list",
     "src/shaketable/transforms/questions.py": "a pattern of questions",
     "src/shaketable/rankers/llm/prompts.py": "prompts for language models",
-    "src/shaketable/rankers/http/diagnostics.py": "filler words of a request",
     "src/shaketable/attacks/injection.py": "harmless sentences",
     "src/shaketable/tasks/llm_ranker.py": "filler sentences of a document",
 }
