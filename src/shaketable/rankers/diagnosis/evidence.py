@@ -173,9 +173,9 @@ def _measure_batches(examiner: Examiner, asked: AskedQuestions, seed: int) -> tu
     for i, question in enumerate(asked.questions[:BATCH_QUESTIONS]):
         rng = make_item_rng(seed, "batch", i)
         others = [one.irrelevant for one in asked.questions if one != question]
-        short, other, *rest = sorted(rng.permutation(others)[:6], key=len)
+        short, second, *rest = sorted(rng.permutation(others)[:6], key=len)
         kept = [question.relevant, question.irrelevant, *rest]
-        slates += [make_slate(question.query, [*kept, last]) for last in (short, other, long_text)]
+        slates += [make_slate(question.query, [*kept, last]) for last in (short, second, long_text)]
         slates += [make_slate(question.query, [text]) for text in kept[:2]]
     answers = [answer.scores for answer in examiner.ask(slates)]
     changes: list[list[float]] = [[], [], []]
