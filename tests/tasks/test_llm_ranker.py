@@ -15,6 +15,7 @@ from shaketable.core.results import Result
 from shaketable.datasets.corpus import MemoryCorpus
 from shaketable.datasets.load import load
 from shaketable.experiment import Experiment
+from shaketable.measures.facets import PROMPT_WORDING
 from shaketable.rankers.lexical import BM25
 from shaketable.rankers.llm.model import LLM
 from shaketable.scoring.engine import ScoringEngine
@@ -81,6 +82,8 @@ def test_a_ranker_that_ignores_the_input_order():
     wording = result.tables["wording"]
     assert wording["wording"].tolist() == ["role", "terse"]
     assert (wording["Kendall distance"] == 0).all()
+    worded = [(one.name, one.value, one.n) for one in result.findings if one.facet == PROMPT_WORDING]
+    assert worded == [(f"drop(the {name} prompt)", 0.0, 2) for name in ("role", "terse")]
     # 4 lists in 4 orders, 2 again, 2 by two wordings; then an instruction and a sentence, whose lists are new; a text
     # that gains a rank is asked for once more
     answers = result.tables["answers"].set_index("ranker")
