@@ -70,7 +70,10 @@ class PromptWording:
                 examples += [worst] if worst else []
         if not rows:
             reason = f" ({notes[0].removesuffix('.')})" if notes else ""
-            raise NotApplicable(f"no ranker has a prefix of queries or passages that can be changed{reason}")
+            raise NotApplicable(
+                f"no ranker has a prefix of queries or passages that can be changed{reason}; write it in the spec of an "
+                "encoder, as in st(name='NAME', query_prefix='query: ')"
+            )
         return Result(
             "prompt-wording",
             "What do missing, swapped or reworded prefixes change?",
