@@ -112,7 +112,11 @@ def test_files_that_are_no_splits_are_passed_over(tmp_path: Path) -> None:
         ("variants.jsonl", "[" * 100_000, "variants.jsonl:1: is not valid JSON (it is nested too deeply)"),
         ("variants.jsonl", '{"query": "a b", "text": ""}', "variants.jsonl:1: the query id 'a b' has ' ' in it"),
         ("variants.jsonl", "[1]", "variants.jsonl:1: a variant is a JSON object"),
-        ("variants.jsonl", '{"query": 1, "text": ""}', "variants.jsonl:1: query, text and category of a variant are"),
+        (
+            "variants.jsonl",
+            '{"query": 1, "text": ""}',
+            "query, text, category and language of a variant are",
+        ),
         ("queries.jsonl", '{"_id": "1", "text": "a", "kind": 3}\n', "\"kind\" of '1' is not a string"),
         ("queries.jsonl", '{"_id": "1", "text": "a", "type": 3}\n', "\"type\" of '1' is not a string"),
         ("queries.jsonl", "{\n", "queries.jsonl:1: is not JSON"),

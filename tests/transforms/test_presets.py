@@ -14,6 +14,7 @@ from shaketable.transforms.presets import (
     NOISE_TRANSFORMS,
     PAPER_004,
     list_default_methods,
+    list_language_methods,
     list_presets,
     select_transforms,
 )
@@ -33,10 +34,8 @@ def names(edits) -> list[str]:
 
 
 def test_a_default_run_has_every_rule_and_neither_attacks_nor_models():
-    assert set(list_default_methods()) == set(TRANSFORMS) - set(NOISE_TRANSFORMS) - set(GENERATOR_MODELS) - {
-        "function",
-        "add_queries",
-    }
+    left_out = {*NOISE_TRANSFORMS, *GENERATOR_MODELS, *list_language_methods(), "function", "add_queries"}
+    assert set(list_default_methods()) == set(TRANSFORMS) - left_out
     edits, lacking = select_transforms()
     assert set(names(edits)) | set(lacking) == set(list_default_methods())
     assert set(lacking) == {"wordnet_syn_swap", "word_embed_syn_swap"}

@@ -264,12 +264,12 @@ def audit(
     data: CollectionLike | Sequence[CollectionLike] = "sample",
     rankers: Rankers = (),
     tasks: str | Task | Iterable[str | Task] = (),
+    languages: str | Iterable[str] = (),
     *,
     runs: bool = True,
     gated: bool = False,
     budget: str | int | None = AUTO,
     price_per_1k: float | None = None,
-    languages: str | Iterable[str] = (),
     **options: Unpack[ExperimentOptions],
 ) -> Audit:
     """Run robustness tasks on rankers and return the results.
@@ -284,6 +284,9 @@ def audit(
         default, the audit chooses rankers that fit the collection and passes their names to `notify`.
     tasks
         One or several tasks, as texts or objects. By default, every task that applies to the rankers and the data.
+    languages
+        Languages other than English in which to test the rankers, such as "de,fr,ru". By default, those that the
+        queries of the collection declare.
     runs
         If True, the result has the run of each ranker. If False, rankers score only the pairs that the tasks need.
     gated
@@ -294,9 +297,6 @@ def audit(
         one has no limit. The audit plans how to use the budget and passes the plan to `notify`.
     price_per_1k
         The price of 1,000 requests to an endpoint, for a budget in money.
-    languages
-        Languages other than English in which to test the rankers, such as "de,fr,ru". By default, those that the
-        queries of the collection declare.
     **options
         split, split_ratio, query_types, max_queries, candidates, first_stage, depth, seed: the queries, and the
         documents to rank (`shaketable.api.options.CollectionOptions`).

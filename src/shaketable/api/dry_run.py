@@ -155,12 +155,12 @@ def dry_run(
     data: CollectionLike | Sequence[CollectionLike] = "sample",
     rankers: Rankers = (),
     tasks: str | Task | Iterable[str | Task] = (),
+    languages: str | Iterable[str] = (),
     *,
     budget: str | int | None = AUTO,
     price_per_1k: float | None = None,
     seconds_per_request: float = REQUEST_LATENCY_S,
     runs: bool = True,
-    languages: str | Iterable[str] = (),
     **options: Unpack[ExperimentOptions],
 ) -> DryRun:
     """Return the cost of `audit` with these arguments by task and ranker; nothing is sent or cached.

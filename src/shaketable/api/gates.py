@@ -63,7 +63,6 @@ def check_gate_findings(
     data: CollectionLike | Sequence[CollectionLike] = "sample",
     rankers: Rankers = (),
     tasks: str | Task | Iterable[str | Task] = (),
-    *,
     languages: str | Iterable[str] = (),
     **options: Unpack[CollectionOptions],
 ) -> None:

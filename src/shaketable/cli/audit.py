@@ -44,14 +44,14 @@ def audit(
 
     rules = read_gates(gates.list_rules(), ranker or ())  # fail before the audit, not after it
     check_writable(out)
-    given = (files.select_source(data or ["sample"]), ranker or (), task or ())
+    given = (files.select_source(data or ["sample"]), ranker or (), task or (), languages)
     where = collection.to_options(query_types)
-    check_gate_findings(rules, *given, languages=languages, **where)
+    check_gate_findings(rules, *given, **where)
     if cost.dry_run:
         shown_to: WorkOptions = {"progress": show_progress, "notify": notify}
-        counted = dry_run(*given, languages=languages, **cost.to_dry_run_options(), **where, **shown_to)
+        counted = dry_run(*given, **cost.to_dry_run_options(), **where, **shown_to)
         return show_dry_run(counted, shown.json_to)
-    done = st.audit(*given, **where, **run.to_options(), **cost.to_options(), gated=gate, languages=languages)
+    done = st.audit(*given, **where, **run.to_options(), **cost.to_options(), gated=gate)
     done = save_with_gates(done, out, rules, {"require": gates.require, "rules": gates.rules, "gate": gate})
     if not finish_audit(done, out, gate, shown, build):
         raise typer.Exit(1)
