@@ -23,7 +23,7 @@ PICTURE_MARGIN_PX = 12
 LAST_IN_PICTURE = ".scorecard"
 """The part of the page that ends the picture."""
 OUTPUT_COLUMNS = "80"
-MAX_OUTPUT_LINES = 20
+MAX_OUTPUT_LINES = 16
 EXAMPLE = re.compile(
     r"as `(?P<file>\w+\.py)`:\n\n```python\n(?P<code>.*?)```\n\n"
     r"```sh\n(?P<command>[^\n]+)\n```.*?```text\n(?P<output>.*?)```",

@@ -71,8 +71,8 @@ class PromptWording:
         if not rows:
             reason = f" ({notes[0].removesuffix('.')})" if notes else ""
             raise NotApplicable(
-                f"no ranker has a prefix of queries or passages that can be changed{reason}; write it in the spec of an "
-                "encoder, as in st(name='NAME', query_prefix='query: ')"
+                f"no ranker has a prefix of queries or passages that can be changed{reason}; write it in the spec of "
+                "an encoder, as in st(name='NAME', query_prefix='query: ')"
             )
         return Result(
             "prompt-wording",
