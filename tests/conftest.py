@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+import weights
 from hypothesis import settings
 
 # the same examples in every run: what passes here passes elsewhere; HYPOTHESIS_PROFILE=searching looks for new ones
@@ -35,6 +37,15 @@ def shared_data() -> Path:
     if not path.is_dir():
         pytest.skip(f"real data is not at {path}")
     return path
+
+
+@pytest.fixture(scope="session")
+def real_models() -> Mapping[str, Path]:
+    """The rankers that `make models` built, by name; a test that needs one is skipped where it is absent.
+
+    They are in the home of the user: session fixtures run before each test gets a home of its own.
+    """
+    return {name: folder for name in weights.MODELS if (folder := weights.find_model(name))}
 
 
 @pytest.fixture(autouse=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -25,13 +26,11 @@ from weights.int8_onnx import read_weights  # noqa: E402
 COLLECTION = Collection("none", MemoryCorpus({}), {})
 
 
-@pytest.fixture(scope="session")
-def built() -> dict[str, Path]:
-    """The folders in the home of the user: session fixtures run before each test gets a home of its own."""
-    found = {name: weights.find_model(name) for name in weights.MODELS}
-    if not all(found.values()):
+@pytest.fixture
+def built(real_models: Mapping[str, Path]) -> Mapping[str, Path]:
+    if len(real_models) < len(weights.MODELS):
         pytest.skip("the real rankers are not built: make models")
-    return {name: folder for name, folder in found.items() if folder}
+    return real_models
 
 
 def test_weights_are_dequantised_and_named_by_their_layers(tmp_path):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
+from weights import MINILM_L12
 
 from shaketable.core.errors import RankerFailed
 from shaketable.core.registries import RANKERS
@@ -155,12 +155,11 @@ def test_the_questions_are_distinct():
 
 
 @pytest.fixture(scope="module")
-def cross_encoder_folder() -> Path:
-    """The real cross-encoder ms-marco-MiniLM-L-12-v2, in the folder that an environment variable names."""
-    folder = Path(os.environ.get("SHAKETABLE_CROSS_ENCODER", "no such folder"))
-    if not (folder / "config.json").is_file():
-        pytest.skip("SHAKETABLE_CROSS_ENCODER does not name the folder of a cross-encoder")
-    return folder
+def cross_encoder_folder(real_models) -> Path:
+    """The real cross-encoder ms-marco-MiniLM-L-12-v2."""
+    if MINILM_L12 not in real_models:
+        pytest.skip(f"{MINILM_L12} is not built: make models")
+    return real_models[MINILM_L12]
 
 
 class CrossEncoder:
@@ -197,12 +196,13 @@ class CrossEncoder:
             return self.head(vectors)[:, 0].numpy().astype(float)
 
 
+@pytest.fixture(scope="module")
+def encoder(cross_encoder_folder):
+    return CrossEncoder(cross_encoder_folder)
+
+
 @pytest.mark.slow
 class TestCrossEncoder:
-    @pytest.fixture(scope="class")
-    def encoder(self, cross_encoder_folder):
-        return CrossEncoder(cross_encoder_folder)
-
     def test_the_trained_model_passes(self, encoder):
         assert diagnose_ranker(encoder, "mine").summary == "The ranker answers 40 of 40 questions; no fault found."
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
+from weights import BGE_SMALL
 
 from shaketable.core.documents import Collection, Slate
 from shaketable.core.errors import BadInput
@@ -33,12 +33,11 @@ def library():
 
 
 @pytest.fixture(scope="module")
-def bge_small() -> Path:
-    """The real weights, where SHAKETABLE_MODELS names the folder of models."""
-    folder = Path(os.environ.get("SHAKETABLE_MODELS", "models")) / "bge-small-en-v1.5"
-    if not folder.is_dir():
-        pytest.skip(f"bge-small-en-v1.5 is not at {folder}; set SHAKETABLE_MODELS to the folder of models")
-    return folder
+def bge_small(real_models) -> Path:
+    """The real encoder bge-small-en-v1.5."""
+    if BGE_SMALL not in real_models:
+        pytest.skip(f"{BGE_SMALL} is not built: make models")
+    return real_models[BGE_SMALL]
 
 
 @pytest.fixture(scope="module")
