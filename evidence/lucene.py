@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log
@@ -90,6 +90,7 @@ def keep_words(collection: Collection) -> Collection:
 def rank_by_both(lucene: Lucene, collection: Collection, folder: Path, name: str) -> tuple[Run, Run]:
     """Return our run and that of Lucene over the judged queries."""
     queries = {qid: query.text for qid, query in collection.queries.items() if qid in collection.qrels}
+    folder.mkdir(parents=True, exist_ok=True)
     stopped = folder / "stopwords.txt"
     stopped.write_text("\n".join(sorted(ENGLISH_STOPWORDS)) + "\n")
     same = ("-stemmer", "porter", "-stopwords", str(stopped))
@@ -154,7 +155,7 @@ def audit_server(lucene: Lucene, folder: Path) -> tuple[str, float]:
     with lucene.serving(folder, _find_port()) as address:
         started, shown = time.perf_counter(), io.StringIO()
         ranker = f"lucene=search:{address}/cranfield"
-        with redirect_stdout(shown):
+        with redirect_stdout(shown), suppress(SystemExit):
             shaketable(["audit", "--queries", str(log), "--ranker", ranker, "--out", str(folder / "audit")])
         return shown.getvalue().replace(str(folder), "."), time.perf_counter() - started
 
