@@ -7,7 +7,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,7 +18,7 @@ from socket import socket
 import numpy as np
 
 import shaketable as st
-from evidence import DATA, line, need_data, prose, table, write_page
+from evidence import DATA, Guard, Page, Rows, need_data, prose, table
 from evidence._lucene import HOW, Lucene, find_lucene, list_texts
 from shaketable.core.documents import Collection, Doc, Run, rank_docnos
 from shaketable.core.registries import RANKERS
@@ -166,7 +166,7 @@ def _find_port() -> int:
         return int(found.getsockname()[1])
 
 
-def main() -> None:
+def measure() -> Rows:
     need_data("collections", *COLLECTIONS[:1])
     lucene = find_lucene()
     if lucene is None:
@@ -178,45 +178,59 @@ def main() -> None:
         exact, quantised = explain_scores(lucene, folder / "by-hand")
         (folder / "served").mkdir()
         shown, seconds = audit_server(lucene, folder / "served")
-    write_page(
-        __file__,
-        "Lucene",
-        [
-            prose("""Lucene, through Anserini 1.7.1 (`make lucene`), is a peer of our BM25 and a search engine under
-            test."""),
-            "## BM25",
-            prose(f"""Both have k1 = {K1} and b = {B}, our list of stop words and Porter's stemmer, and rank the judged
-            queries. 'Same ten' is the share of queries whose first ten documents are the same in the same order."""),
-            table(
-                ("collection", "texts", "queries", "same ten", "same first", "RBO", "nDCG@10 ours", "Lucene's"), rows
-            ),
-            prose(f"""Two things differ. Lucene's tokenizer keeps numbers with a decimal point and some words with
-            apostrophes in one piece, and ours splits them; the rows 'letters only' have texts of letters and spaces, so
-            that both see the same words. And Lucene keeps the length of a document in one byte: above 24 words, with
-            three bits of precision. The largest relative difference of Lucene's scores to the formula of BM25, over the
-            first ten documents of 25 queries of cranfield with letters only, is {100 * exact:.2f} % with exact lengths
-            and {100 * quantised:.4f} % with Lucene's lengths, which are therefore the whole difference: Anserini prints
-            its scores with four decimals."""),
-            "## A verdict from a URL and a query log",
-            prose(f"""Anserini's server has cranfield, and the audit gets the address of the index and the 225 queries:
-            no documents and no judgements. `shaketable audit --queries log.jsonl --ranker lucene=search:URL` took
-            {seconds:.0f} seconds on two shared cores."""),
-            f"```text\n{shown.strip()}\n```",
-        ],
+    return {
+        "agreement": rows,
+        "exact lengths %": f"{100 * exact:.2f}",
+        "Lucene's lengths %": f"{100 * quantised:.4f}",
+        "seconds": round(seconds),
+        "verdict": shown.strip().splitlines(),
+    }
+
+
+def compose(found: Rows) -> Iterator[str]:
+    yield prose(
+        """Lucene, through Anserini 1.7.1 (`make lucene`), is a peer of our BM25 and a search engine under test."""
     )
+    yield "## BM25"
+    yield prose(f"""Both have k1 = {K1} and b = {B}, our list of stop words and Porter's stemmer, and rank the judged
+    queries. 'Same ten' is the share of queries whose first ten documents are the same in the same order.""")
+    yield table(
+        ("collection", "texts", "queries", "same ten", "same first", "RBO", "nDCG@10 ours", "Lucene's"),
+        found["agreement"],
+    )
+    yield prose(f"""Two things differ. Lucene's tokenizer keeps numbers with a decimal point and some words with
+    apostrophes in one piece, and ours splits them; the rows 'letters only' have texts of letters and spaces, so that
+    both see the same words. And Lucene keeps the length of a document in one byte: above 24 words, with three bits of
+    precision. The largest relative difference of Lucene's scores to the formula of BM25, over the first ten documents
+    of 25 queries of cranfield with letters only, is {found["exact lengths %"]} % with exact lengths and
+    {found["Lucene's lengths %"]} % with Lucene's lengths, which are therefore the whole difference: Anserini prints its
+    scores with four decimals.""")
+    yield "## A verdict from a URL and a query log"
+    yield prose(f"""Anserini's server has cranfield, and the audit gets the address of the index and the 225 queries:
+    no documents and no judgements. `shaketable audit --queries log.jsonl --ranker lucene=search:URL` took
+    {found["seconds"]} seconds on two shared cores.""")
+    yield "\n".join(["```text", *found["verdict"], "```"])
 
 
-def cheap_row() -> str:
+def recompute_letters_only() -> list[str]:
+    import pytest
+
     lucene = find_lucene()
-    if lucene is None:
-        import pytest
-
-        pytest.skip(f"Lucene is absent: {HOW}")
+    if lucene is None or not DATA.is_dir():
+        pytest.skip(f"Lucene or its collection is absent: {HOW}")
     with tempfile.TemporaryDirectory() as folder:
         collection = keep_words(st.load(str(DATA / "collections" / "cranfield")))
         row = compare(collection, *rank_by_both(lucene, collection, Path(folder) / "words", "cranfield"))
-    return line(["cranfield", "letters only", *row])
+    return ["cranfield", "letters only", *row]
 
+
+PAGE = Page(
+    __file__,
+    "Lucene",
+    measure,
+    compose,
+    (Guard("agreement", "cranfield with letters only", recompute_letters_only),),
+)
 
 if __name__ == "__main__":
-    main()
+    PAGE.main()
