@@ -103,8 +103,8 @@ def compose(found: Rows) -> Iterator[str]:
     rankers = [name for names in found["rankers"].values() for name in names]
     yield prose(
         "Each number comes from the 24 bundled pairs of a language: 48 queries, each with one right text among ten. "
-        "The texts were written for Shaketable, and no native speaker checked them; the pairs are easy on purpose, so that "
-        "a ranker fails because of the language and not because of the question. They show flaws, and do not measure "
+        "The texts were written for Shaketable, and no native speaker checked them; the pairs are easy on purpose, so "
+        "that a ranker fails because of the language and not because of the question. They show flaws, and do not measure "
         "quality."
     )
     yield prose(
