@@ -101,7 +101,7 @@ def copy_tree(target: Path) -> Path:
     for name in COPIED:
         shutil.copy2(ROOT / name, target / name)
     for name in COPIED_FOLDERS:
-        shutil.copytree(ROOT / name, target / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, target / name)  # with its times, so that compiled files stay valid
     return target
 
 
