@@ -104,8 +104,8 @@ def compose(found: Rows) -> Iterator[str]:
     yield prose(
         "Each number comes from the 24 bundled pairs of a language: 48 queries, each with one right text among ten. "
         "The texts were written for Shaketable, and no native speaker checked them; the pairs are easy on purpose, so "
-        "that a ranker fails because of the language and not because of the question. They show flaws, and do not measure "
-        "quality."
+        "that a ranker fails because of the language and not because of the question. They show flaws, and do not "
+        "measure quality."
     )
     yield prose(
         "'bm25' has the analysis of English, and 'bm25, own analysis' that of the language. MiniLM (all-MiniLM-L6-v2) "
