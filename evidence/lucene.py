@@ -89,7 +89,8 @@ def keep_words(collection: Collection) -> Collection:
 
 def rank_by_both(lucene: Lucene, collection: Collection, folder: Path, name: str) -> tuple[Run, Run]:
     """Return our run and that of Lucene over the judged queries."""
-    queries = {qid: query.text for qid, query in collection.queries.items() if qid in collection.qrels}
+    judged = {qid: query.text for qid, query in collection.queries.items() if qid in collection.qrels}
+    queries = {qid: text for qid, text in judged.items() if text.strip()}  # Anserini fails on an empty query
     folder.mkdir(parents=True, exist_ok=True)
     stopped = folder / "stopwords.txt"
     stopped.write_text("\n".join(sorted(ENGLISH_STOPWORDS)) + "\n")
