@@ -325,7 +325,7 @@ PARTS: dict[str, Callable[[bool], bool | None]] = {
     "cross-encoder": lambda quick: cross_encoder(*((6, 32) if quick else (12, 128))),
     "onnx": lambda quick: cross_encoder(*((4, 16) if quick else (8, 64)), onnx=True),
     "ways": lambda quick: ways(*((16, 2) if quick else (48, 4))),
-    "monot5": lambda quick: mono_t5(*((4, 32) if quick else (10, 128))),
+    "monot5": lambda quick: mono_t5(*((1, 4) if quick else (10, 128)), quick),
     "epic": lambda quick: epic_texts(*((4, 32) if quick else (10, 128))),
     "small": lambda quick: small(*((10, 20) if quick else (100, 100))),
     "dense": lambda quick: audit(

@@ -13,7 +13,7 @@ from benchmarks.planted import __doc__ as description
 from benchmarks.planted import tables
 from benchmarks.planted.audits import AuditRow, open_collection, run_points
 from benchmarks.planted.bases import BaseRanker, Level
-from benchmarks.planted.budgets import SHARES, check_budgets, describe_budgets, draw_points, limit_points
+from benchmarks.planted.budgets import QUICK_SHARES, SHARES, check_budgets, describe_budgets, draw_points, limit_points
 from benchmarks.planted.design import (
     LEVELS,
     SAMPLE,
@@ -94,7 +94,8 @@ def run_budget(options: argparse.Namespace) -> Iterator[Limit]:
     collections = _select_collections(options)
     _run(list_twins(collections), options)
     full = _run(draw_points(collections, options.quick), options)
-    limited = {share: _run(limit_points(full, share), options) for share in SHARES}
+    shares = QUICK_SHARES if options.quick else SHARES
+    limited = {share: _run(limit_points(full, share), options) for share in shares}
     show(describe_budgets(full, limited))
     yield from check_budgets(full, limited)
 

@@ -12,6 +12,8 @@ from benchmarks.planted.tables import Limit, format_table
 
 SHARES = (0.2, 0.03)
 """The shares of the pairs of an exhaustive audit."""
+QUICK_SHARES = (0.7, 0.5)
+"""Shares of an audit of two tasks, of which smaller ones would not do for one facet."""
 FLAWED_AUDITS, SOUND_AUDITS = 20, 6
 MIN_KEPT_PERCENT = 95.0
 DECIDED = ("pass", "warn", "fail")
@@ -31,9 +33,9 @@ class StatusChange:
 def draw_points(collections: Sequence[str], quick: bool) -> list[Point]:
     """Return the exhaustive audits: flawed rankers of both strengths, and sound ones."""
     flawed, sound = draw_flawed(collections), list_sound(collections)
-    few = 3 if quick else 1
-    every = max(1, len(sound) // SOUND_AUDITS) * few
-    return [*flawed[: FLAWED_AUDITS // few // few], *sound[::every]]
+    if quick:
+        return flawed[:1]
+    return [*flawed[:FLAWED_AUDITS], *sound[:: max(1, len(sound) // SOUND_AUDITS)]]
 
 
 def limit_points(rows: Sequence[AuditRow], share: float) -> list[Point]:

@@ -132,7 +132,7 @@ def test_classes_that_need_an_extra_declare_it():
             extra = getattr(source.get_class(name), "extra", "")
             trees = name in ("gbrt", "lambdamart", "lgbm")
             nets = name == "doct5query" or row.partition(":")[0].endswith((".neural", ".neural.models", ".seq2seq"))
-            assert extra == ("ltr" if trees else "neural" if nets else ""), name
+            assert extra == ("ltr" if trees else "onnx" if name == "onnx" else "neural" if nets else ""), name
 
 
 def test_writers_stand_below_the_learners_and_are_marked():

@@ -41,7 +41,7 @@ def test_a_batch_has_as_many_tokens_as_were_chosen_and_scores_do_not_change(open
     usual = opened()
     assert isinstance(make_executor(batch_tokens=40), SerialExecutor)
     small = opened()
-    assert (usual.batch_tokens, small.batch_tokens) == (4096, 40)
+    assert (usual.batch_tokens, small.batch_tokens) == (2048, 40)
     assert usual.fingerprint == small.fingerprint
     for a, b in zip(usual.score(slates()), small.score(slates()), strict=True):
         assert a.tolist() == pytest.approx(b.tolist(), abs=1e-6)

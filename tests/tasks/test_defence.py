@@ -267,7 +267,7 @@ def test_nothing_is_trained_where_nothing_can_be_measured(kept):
 
 def test_an_audit_that_names_no_task_does_not_train():
     trains = {"defence", "query_type_shift", "corpus_shift"}
-    of_a_kind = {"certificate", "llm_ranker", "parity", "prompt_wording"}
+    of_a_kind = {"certificate", "languages", "llm_ranker", "parity", "prompt_wording"}
     assert trains | of_a_kind < set(TASKS)
     assert list_default_tasks() == [name for name in TASKS if name not in trains | of_a_kind]
 
