@@ -128,7 +128,7 @@ def compose(found: Rows) -> list[str]:
         prose(f"""The share of {CERTIFIED} queries, in per cent, of whose lists no document below place K can be
         brought among the first K by replacing so many of its words within their sets, which depend on tau (below);
         {SAMPLES:,} draws for each document, lists of BM25's first {DEPTH}. short: queries with K documents or
-        fewer, which count as certified, for there is nobody to bring in."""),
+        fewer, which count as certified, because there is no document to bring in."""),
         f"Readings that allow for draws ask for a margin of {found['margin']} between scores from 0 to 1.",
         table(("tau", "words", "K", "short", *CERTIFICATE_CONDITIONS), found["certificates"]),
         "## What tau decides",

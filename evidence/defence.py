@@ -301,7 +301,7 @@ def answer(table_1: Sequence[Sequence[str]], beside: Sequence[Sequence[str]]) ->
 
     return prose(f"""With {best} instead of standard training, the places that an attacked document wins go
     {became(BOOST_COLUMN)}, and the LSD of lists {became("LSD")}; the share of attacks that win at least one place goes
-    {became(SUCCESS_COLUMN)} per cent, and RR@10 on lists that nobody attacked {became("clean RR@10")}.""")
+    {became(SUCCESS_COLUMN)} per cent, and RR@10 on lists without an attack {became("clean RR@10")}.""")
 
 
 def hardened(*wanted: str) -> dict[str, Model]:

@@ -191,8 +191,8 @@ def measure() -> Rows:
 def compose(found: Rows) -> list[str]:
     return [
         prose(f"""One document from each of nine ranges of places, [11, 20] to [91, 100], in each ranker's own order
-        of BM25's first 100, for {QUERIES} of rag24's test queries; documents of grade 0 and those that nobody
-        judged. The attack sees places alone. Its surrogate is K-NRM on GloVe, taught by the order of the target's
+        of BM25's first 100, for {QUERIES} of rag24's test queries; documents of grade 0 and unjudged ones.
+        The attack sees places alone. Its surrogate is K-NRM on GloVe, taught by the order of the target's
         lists for 200 other queries (where a collection has too few, sentences out of its passages); its synonyms
         are {found["synonyms"]}. In brackets: 95 % intervals over
         queries. p: paired t-test of RR@10 before and after, not

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parent
+LAST_VALUE = "_"
+"""The variable for the value of the last expression of a cell, as in a notebook."""
 
 
 def main() -> None:
@@ -51,12 +53,13 @@ def execute(notebook: dict[str, Any]) -> list[list[dict[str, Any]]]:
 def run_cell(source: str, names: dict[str, Any]) -> list[dict[str, Any]]:
     """Run a cell and return what it prints, and the value of its last expression as text and HTML."""
     tree = ast.parse(source)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    printed, outputs, value = io.StringIO(), [], None
+    if tree.body and isinstance(last := tree.body[-1], ast.Expr):
+        kept = ast.Assign([ast.Name(LAST_VALUE, ast.Store())], last.value)
+        tree.body[-1] = ast.fix_missing_locations(ast.copy_location(kept, last))
+    printed, outputs = io.StringIO(), []
     with contextlib.redirect_stdout(printed):
         exec(compile(tree, "<cell>", "exec"), names)  # noqa: S102 - the notebooks are ours
-        if isinstance(last, ast.Expr):
-            value = eval(compile(ast.Expression(last.value), "<cell>", "eval"), names)  # noqa: S307
+    value = names.pop(LAST_VALUE, None)
     if printed.getvalue():
         outputs.append({"output_type": "stream", "name": "stdout", "text": split_lines(printed.getvalue())})
     if value is not None:
