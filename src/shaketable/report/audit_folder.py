@@ -107,9 +107,10 @@ def _swap_files(folder: Path, staging: Path, written: str) -> None:
     _refuse_foreign(folder, new, ours)
     about = {name: {"bytes": path.stat().st_size, "blake2b": digest_file(path)} for name, path in new.items()}
     records = _read_manifest(folder) or {}
-    both = {name: dict(records[name]) for name in ours - {MANIFEST_FILE}}
+    earlier = (ours - {MANIFEST_FILE}) | {name for name in records if not (folder / name).exists()}
+    both = {name: dict(records[name]) for name in earlier}
     for name, record in about.items():
-        both[name] = record | ({EARLIER_KEY: digest_file(folder / name)} if name in both else {})
+        both[name] = record | ({EARLIER_KEY: digest_file(folder / name)} if name in ours else {})
     old = {name: staging / "old" / name for name in ours - {MANIFEST_FILE} if (folder / name).is_file()}
     for path in old.values():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -126,10 +127,10 @@ def _swap_files(folder: Path, staging: Path, written: str) -> None:
             _move(folder / name, old[name], undo)
         for name in sorted(new, key=_removal_key, reverse=True):
             _move(new[name], folder / name, undo)
+        for name in earlier - new.keys():  # while the manifest names them: after a kill, the next audit removes them
+            _remove_empty((folder / name).parent, folder)
         os.replace(staging / "last.json", folder / MANIFEST_FILE)
         undo.pop_all()
-    for name in old:
-        _remove_empty((folder / name).parent, folder)
     for path in {folder, *((folder / name).parent for name in new)}:
         sync_path(path)
 
@@ -144,14 +145,22 @@ def _move(source: Path, target: Path, undo: ExitStack) -> None:
         target.parent.mkdir(parents=True)
         undo.callback(_remove_empty, target.parent)
     os.replace(source, target)
-    undo.callback(os.replace, target, source)
+    undo.callback(_move_back, target, source)
+
+
+def _move_back(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    os.replace(source, target)
 
 
 def _remove_empty(folder: Path, except_folder: Path | None = None) -> None:
-    """Remove the folder if it is empty."""
-    if folder != except_folder:
-        with suppress(OSError):
+    """Remove the folder, and those above it up to `except_folder`, as far as they are empty."""
+    with suppress(OSError):
+        while folder != except_folder:
             folder.rmdir()
+            if except_folder is None:
+                break
+            folder = folder.parent
 
 
 def read_date(path: Path) -> str:
