@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from shaketable.core.errors import BadInput, NotApplicable
@@ -41,17 +41,23 @@ def list_default_tasks(models: Iterable[Model] = ()) -> list[str]:
 
 
 @use_python_strings()
-def run_tasks(experiment: Experiment, tasks: Sequence[Task]) -> tuple[list[Result], dict[str, str]]:
-    """Return the results of the tasks that apply, and the reasons for those that do not."""
-    skipped = {TASKS.spec(task): reason for task in tasks if (reason := explain_inapplicable(experiment, task))}
-    todo = [task for task in tasks if TASKS.spec(task) not in skipped]
+def run_tasks(
+    experiment: Experiment, tasks: Sequence[Task], names: Mapping[Task, str] | None = None
+) -> tuple[list[Result], dict[str, str]]:
+    """Return the results of the tasks that apply, and the reasons for those that do not.
+
+    Progress, findings and reasons name a task by its spec, or by its entry in `names`.
+    """
+    names = {task: TASKS.spec(task) for task in tasks} | dict(names or {})
+    skipped = {names[task]: reason for task in tasks if (reason := explain_inapplicable(experiment, task))}
+    todo = [task for task in tasks if names[task] not in skipped]
     results = []
     with experiment.engine.progress("in all", len(todo), "tasks") as advance:
         for number, task in enumerate(todo, 1):
-            spec, started = TASKS.spec(task), time.perf_counter()
+            spec, started = names[task], time.perf_counter()
             set_status(advance, lambda: f"task {number} of {len(todo)}, {spec}")  # noqa: B023 - the current task
             try:
-                results.append(_run_task(task, experiment))
+                results.append(_run_task(task, spec, experiment))
             except NotApplicable as error:
                 if len(tasks) == 1:
                     raise
@@ -74,9 +80,9 @@ def explain_inapplicable(experiment: Experiment, task: Task) -> str:
     return ""
 
 
-def _run_task(task: Task, experiment: Experiment) -> Result:
-    """Return the task's result, with the task's spec in its findings, and the failures of rankers during the task."""
+def _run_task(task: Task, name: str, experiment: Experiment) -> Result:
+    """Return the task's result, with the task's name in its findings, and the failures of rankers during the task."""
     before = len(experiment.engine.failures)
     result = task.run(experiment)
-    findings = tuple(replace(finding, task=TASKS.spec(task)) for finding in result.findings)
+    findings = tuple(replace(finding, task=name) for finding in result.findings)
     return replace(result, findings=findings, failures=(*result.failures, *experiment.engine.failures[before:]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from shaketable.api.planning.costs import SAMPLED_FACETS, Test, list_tests
 from shaketable.api.planning.plan import BUDGET_REASON, AuditPlan
@@ -83,9 +83,11 @@ def _run_task(
     experiment: Experiment, state: _TaskState, sizes: Mapping[Test, int], default: int, limit: WorkLimit
 ) -> bool:
     """Run a task on samples of these sizes; return False, and keep its earlier result, if the limit is reached."""
-    before = limit.pairs
+    before, spec = limit.pairs, TASKS.spec(state.task)
+    sized = experiment.with_sizes(SampleSizes(default, sizes))
     try:
-        (result,), _ = run_tasks(experiment.with_sizes(SampleSizes(default, sizes)), [state.reduced])
+        # findings of all plans of one task have the same name, so that audits can be compared
+        (state.result,), _ = run_tasks(sized, [state.reduced], {state.reduced: spec})
     except LimitReached as reason:
         state.skipped_reason = f"{BUDGET_REASON}: {reason}"
         return False
@@ -95,12 +97,8 @@ def _run_task(
         return True
     finally:
         state.pairs += limit.pairs - before
-        LOG.info("%s: %s pairs.", TASKS.spec(state.task), limit.pairs - before)
-    spec = TASKS.spec(
-        state.task
-    )  # findings of all plans of one task have the same name, so that audits can be compared
-    state.result = replace(result, findings=tuple(replace(one, task=spec) for one in result.findings))
-    state.tests = list_tests(result.findings)
+        LOG.info("%s: %s pairs.", spec, limit.pairs - before)
+    state.tests = list_tests(state.result.findings)
     return True
 
 
