@@ -395,10 +395,10 @@ def test_any_section_is_one_click_away(browser: Any, full: Path) -> None:
         )
         assert page.locator("main > section:not([hidden])").count() == 1
         page.get_by_role("link", name="glossary").click()
-        assert page.locator("#glossary").is_visible()
-        assert not page.locator("#overview").is_visible()
+        page.locator("#glossary").wait_for()  # the address changes before the section is shown
+        page.locator("#overview").wait_for(state="hidden")
         page.go_back()
-        assert page.locator("#overview").is_visible()
+        page.locator("#overview").wait_for()
 
 
 def test_a_query_has_the_lists_of_two_rankers_side_by_side(browser: Any, full: Path, audit: Audit) -> None:
