@@ -89,7 +89,10 @@ class Measurement:
             raise ValueError(f"{self.claim}, {self.ranker}: {self} is no estimate within an interval")
 
     def __str__(self) -> str:
-        return f"{self.value:g} [{self.low:g}, {self.high:g}]"
+        numbers = self.value, self.low, self.high
+        digits = max(len(repr(number).partition(".")[2]) for number in numbers)
+        value, low, high = (f"{number:.{digits}f}" for number in numbers)
+        return f"{value} [{low}, {high}]"
 
     def to_row(self) -> dict[str, Any]:
         """Return the row for the table `measurements` of a page, rounded as it is printed."""

@@ -211,9 +211,10 @@ def count_narrowing_queries(n: int, ratio: float) -> int:
     >>> count_narrowing_queries(50, 2.0), count_narrowing_queries(50, inf)
     (200, 0)
     """
-    if n <= 0 or not isfinite(ratio) or n * ratio**2 > MAX_DECIDING_QUERIES:
+    needed = n * ratio * ratio  # a power would raise OverflowError where a product is infinite
+    if n <= 0 or not isfinite(ratio) or needed > MAX_DECIDING_QUERIES:
         return 0
-    return max(n + 1, MIN_QUERIES, ceil(round(n * ratio**2, 6)))
+    return max(n + 1, MIN_QUERIES, ceil(round(needed, 6)))
 
 
 def _get_scale(one: ClassifiedFinding) -> FacetScale:
