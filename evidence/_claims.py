@@ -145,8 +145,8 @@ def load_claims(path: Path = CLAIMS_PATH) -> ClaimFile:
 def _build_claim(entry: dict[str, Any]) -> Claim:
     side = Side(**{name: float(entry.pop(name)) for name in ("above", "below") if name in entry})
     cells = tuple(CellReference(**one) for one in entry.pop("cells", ()))
-    lists = {name: tuple(entry.pop(name)) for name in ("rankers", "collections")}
-    return Claim(**entry, **lists, side=side, cells=cells)
+    rankers, collections = (tuple(entry.pop(name)) for name in ("rankers", "collections"))
+    return Claim(**entry, rankers=rankers, collections=collections, side=side, cells=cells)
 
 
 def read_measurements(file: ClaimFile, folder: Path = FOLDER) -> dict[str, list[tuple[Measurement, Source]]]:

@@ -160,11 +160,13 @@ def render() -> str:
         inconclusive ones have no other measurement."""),
         count_verdicts(file, judged),
         "## The rule",
-        prose("""A claim says on which side of a bound a number lies. The bounds were fixed before the pages with real
-        rankers were measured. A measurement holds if its 95 % interval lies wholly on the side of the claim, is refuted
-        if it lies wholly on the other side, and is inconclusive otherwise. A claim holds if all its measurements hold,
-        and is refuted if one of them is; a claim about one family of rankers is measured on rankers of that family
-        only. A claim without a measurement with an interval is not tested. Means alone decide nothing."""),
+        prose("""A claim says on which side of a bound a number lies. The bounds come from the words and numbers of
+        the papers. They were fixed before the pages with real rankers were measured, but the measurements of the
+        present pages were known by then. A measurement holds if its 95 % interval lies wholly on the side of the
+        claim, is refuted if it lies wholly on the other side, and is inconclusive otherwise. A claim holds if all its
+        measurements hold, and is refuted if one of them is; a claim about one family of rankers is measured on
+        rankers of that family only. A claim without a measurement with an interval is not tested. Means alone decide
+        nothing."""),
         prose("""An inconclusive measurement says about how many queries would decide it if its estimate stays the same:
         n (w / |estimate - bound|)², where w is the distance from the estimate to the end of its interval on the side of
         the bound, 1.96 standard errors. If the estimate equals the bound, no number of queries decides."""),
