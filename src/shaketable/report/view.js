@@ -141,7 +141,9 @@
     }
     section.append(list);
     if (ranker.rows.length > SHOWN_ROWS) {
-      const more = make("button", whole ? `Show the first ${SHOWN_ROWS}` : `Show ${ranker.rows.length} of ${ranker.count}`);
+      const isAll = ranker.rows.length === ranker.count;
+      const all = isAll ? `Show all ${ranker.count}` : `Show the first ${ranker.rows.length} of ${ranker.count}`;
+      const more = make("button", whole ? `Show the first ${SHOWN_ROWS}` : all);
       more.type = "button";
       more.onclick = () => {
         if (!unfolded.delete(ranker.name)) unfolded.add(ranker.name);
@@ -178,17 +180,23 @@
     const move = ranker.move;
     if (!move) {
       const cell = make("td", ranker.error ?? "cannot score an edited text", "soft");
-      cell.colSpan = 3;
+      cell.colSpan = 2;
       row.append(cell);
       return row;
     }
     const isMoved = move.rank_before !== move.rank_after;
     const style = move.rank_after < move.rank_before ? "gain" : "loss";
     const both = (before, after, differ) => (differ ? `${before} → ${after}` : `${after}`);
-    row.append(make("td", both(move.rank_before, move.rank_after, isMoved), `n ranks ${isMoved ? style : ""}`));
+    // a document that a ranker does not list is added at the end: its rank is at least this one
+    const [before, after] = [
+      move.listed_before ? move.rank_before : `≥ ${move.rank_before}`,
+      move.listed_after || move.rank_after < ranker.count ? move.rank_after : `≥ ${move.rank_after}`,
+    ];
+    row.append(make("td", both(before, after, isMoved), `n ranks ${isMoved ? style : ""}`));
     const isScored = move.score_before !== move.score_after;
-    row.append(make("td", both(move.score_before_text, move.score_after_text, isScored), "n"));
-    row.append(make("td", isScored ? move.difference_text : "–", "n"));
+    const score = make("td", both(move.score_before_text, move.score_after_text, isScored), "n");
+    if (isScored) score.append(make("small", move.difference_text));
+    row.append(score);
     return row;
   };
 
@@ -209,13 +217,14 @@
     find("#saved").replaceChildren();
     find("#moves").replaceChildren();
     await refresh();
-    if (find("#editor").getBoundingClientRect().top > innerHeight / 2) find("#editor").scrollIntoView();
+    const { top } = find("#editor").getBoundingClientRect();
+    if (top < 0 || top > innerHeight / 2) find("#editor").scrollIntoView();
     find("#document-title").focus({ preventScroll: true });
   };
-  const summarize = (select_, known) => {
+  const summarize = (select_, known, limit = "") => {
     const show = () => {
       const chosen = known.find((one) => one.name === select_.value);
-      find(`#${select_.id}-summary`).textContent = chosen ? `${chosen.name}: ${chosen.summary}` : "";
+      find(`#${select_.id}-summary`).textContent = chosen ? `${chosen.name}: ${chosen.summary}${limit}` : "";
     };
     select_.onchange = show;
     show();
@@ -308,9 +317,10 @@
   }
   if (!about.scoring_rankers.length) find("#attack").disabled = true;
   live.checked = about.is_live;
-  summarize(find("#query-change"), about.transforms);
+  summarize(find("#query-change"), about.query_transforms);
   summarize(find("#text-change"), about.transforms);
-  summarize(find("#recipe"), about.recipes);
+  const limit = ` It tries at most ${about.max_trials} texts, or ${about.max_list_trials} if a score depends on the list.`;
+  summarize(find("#recipe"), about.recipes, limit);
   query.value = about.queries[0] ?? "";
   document.documentElement.classList.add("live");
   refresh();

@@ -14,6 +14,7 @@ from shaketable.core.documents import MAX_CHANGED_CHARS, Doc
 from shaketable.core.errors import BadInput, ShaketableError, UnknownName, explain_user_errors
 from shaketable.core.protocols import Transform, TransformContext
 from shaketable.core.registries import GOALS, RECIPES, TRANSFORMS
+from shaketable.core.registry import Registry
 from shaketable.core.results import Failure
 from shaketable.datasets.languages import list_collection_translations
 from shaketable.experiment import Experiment
@@ -26,16 +27,27 @@ if TYPE_CHECKING:
     from shaketable.api.viewing.session import ViewSession
 
 FIRST_DRAW = 0
+OTHER_CATEGORY = "other"
+"""The category of transforms that state none, such as those of installed packages."""
+
+
+MAX_TRIALS, MAX_LIST_TRIALS = DocumentAttack().trials, DocumentAttack().list_trials
+"""Texts that a recipe may try, and those against a ranker whose scores depend on the list, as in an audit."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """A transform or a recipe of a list: its name, its spec, its description, and whether it can change a query."""
+    """A transform or a recipe of a list: its name, its spec, its description, and the category of a transform."""
 
     name: str
     spec: str
     summary: str
-    for_queries: bool = True
+    category: str = ""
+
+    @property
+    def for_queries(self) -> bool:
+        """Whether it can change a query."""
+        return self.category not in ("", DOCUMENT)
 
 
 @dataclass(frozen=True)
@@ -72,15 +84,20 @@ def list_changes(experiment: Experiment) -> ChangeList:
         if reason := _find_transform_reason(name, has_language):
             unavailable[name] = reason
         else:
-            for_queries = getattr(TRANSFORMS.get_class(name), "category", "") != DOCUMENT
-            transforms[name] = Change(name, name, TRANSFORMS.summary(name), for_queries)
+            category = getattr(TRANSFORMS.build(name), "category", "") or OTHER_CATEGORY
+            transforms[name] = Change(name, name, _summarize(TRANSFORMS, name), category)
     panel = {spec.partition("(")[0]: spec for spec in DocumentAttack().recipes}  # their strongest texts come first
     for name in RECIPES:
         if reason := _find_recipe_reason(name):
             unavailable[name] = reason
         else:
-            recipes[name] = Change(name, panel.get(name, name), RECIPES.summary(name), for_queries=False)
+            recipes[name] = Change(name, panel.get(name, name), _summarize(RECIPES, name))
     return ChangeList(transforms, recipes, unavailable)
+
+
+def _summarize(registry: Registry, name: str) -> str:
+    """Return the description of a row without the marks of code."""
+    return registry.summary(name).replace("`", "")
 
 
 def _find_transform_reason(name: str, has_language: bool) -> str:
@@ -175,8 +192,7 @@ def run_recipe(session: ViewSession, name: str, ranker: str, query: str, docno: 
         raise BadInput(f"{ranker} failed on this document, so it cannot be attacked")
     attacked = [qid] if qid in experiment.collection.queries else []
     knowledge = build_attacker_knowledge(experiment, ranker, attacked)
-    settings = DocumentAttack()
-    budget = settings.trials if target.pointwise else settings.list_trials
+    budget = MAX_TRIALS if target.pointwise else MAX_LIST_TRIALS
     opened = open_recipe(experiment, ranker, recipe, knowledge)
     outcomes = run_attacks(opened, cases, target, budget=budget, seed=experiment.seed)
     (outcome,) = confirm_outcomes(target, cases, outcomes)

@@ -28,7 +28,7 @@ def append_pair(path: Path, query: str, first: Doc, second: Doc, expect: str) ->
         known = list(read_expectations(path)) if path.exists() else []
         new = _name_pair(row, {one.id for one in known})
         if any(_is_same_pair(one, parse_expectation(new, path, 1)) for one in known):
-            raise BadInput("this pair is already saved", path)
+            raise BadInput(f"this pair is already in {path}")
         lines = [line for _, line in read_lines(path)] if path.exists() else []
         with atomic_write(path) as out:
             for line in (*lines, escape_controls(json.dumps(new, ensure_ascii=False))):

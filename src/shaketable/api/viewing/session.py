@@ -9,7 +9,7 @@ from typing import Any
 
 from shaketable.api.options import Notify, ignore_message
 from shaketable.api.restarts import restart_if_refuted
-from shaketable.api.viewing.changes import ChangeList
+from shaketable.api.viewing.changes import MAX_LIST_TRIALS, MAX_TRIALS, ChangeList
 from shaketable.core.documents import Doc, Slate, rank_docnos
 from shaketable.core.errors import BadInput, RankerFailed, ShaketableError, UnknownName
 from shaketable.core.protocols import RecordedRanker, can_score_texts
@@ -76,10 +76,12 @@ class ViewSession:
             "is_live": not any(self._is_remote(name) for name in experiment.models),
             "queries": queries[:MAX_QUERIES],
             "query_count": len(queries),
+            "query_transforms": [vars(one) for one in self.changes.transforms.values() if one.for_queries],
             "transforms": [vars(one) for one in self.changes.transforms.values()],
             "recipes": [vars(one) for one in self.changes.recipes.values()],
             "unavailable": dict(self.changes.unavailable),
-            "pairs_file": str(self.pairs_file),
+            "max_trials": MAX_TRIALS,
+            "max_list_trials": MAX_LIST_TRIALS,
         }
 
     def rank(self, query: str, base_query: str = "", edited: EditedDocument | None = None) -> dict[str, Any]:
@@ -165,22 +167,22 @@ class ViewSession:
             answer["note"] = "This ranker cannot score an edited text; its list has the original document."
         shown = edited if scoring else None
         doc = None if shown is None else self.apply_edit(shown)
-        after = self._score_list(name, query, base_query, shown, doc)
+        found = self.find_candidates(name, query, base_query)
+        after = self._score_list(name, query, found, shown, doc)
         before: ListScores | None = None
         if shown is not None or base_query:
+            base = self.find_candidates(name, base_query) if base_query else found
             original = None if shown is None else self.get_document(shown.docno)
-            before = self._score_list(name, base_query or query, "", shown, original)
-        answer["rows"] = self._build_rows(after, before, shown)
-        answer["count"] = len(after)
-        if shown is not None and before is not None:
-            answer["move"] = _describe_move(shown.docno, before, after)
-        return answer
+            before = self._score_list(name, base_query or query, base, shown, original)
+            if shown is not None:
+                answer["move"] = _describe_move(shown.docno, before, after)
+                answer["move"] |= {"listed_before": shown.docno in base, "listed_after": shown.docno in found}
+        return answer | {"rows": self._build_rows(after, before, shown), "count": len(after)}
 
     def _score_list(
-        self, name: str, query: str, base_query: str, edited: EditedDocument | None, doc: Doc | None
+        self, name: str, query: str, found: ListScores, edited: EditedDocument | None, doc: Doc | None
     ) -> ListScores:
         """Return the scores of a list with `doc` as the text of the edited document, which is added if it is absent."""
-        found = self.find_candidates(name, query, base_query)
         if edited is None or doc is None:
             return found
         experiment = self.experiment
