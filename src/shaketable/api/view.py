@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from itertools import islice
 from pathlib import Path
 from typing import Unpack
 
@@ -13,6 +14,7 @@ from shaketable.api.ranker_names import Rankers, as_list, build_models
 from shaketable.api.viewing.changes import list_changes
 from shaketable.api.viewing.server import ViewServer
 from shaketable.api.viewing.session import ViewSession
+from shaketable.core.progress import no_progress
 from shaketable.files.atomic import check_file_writable
 
 DEFAULT_RANKERS = ("bm25", "ql")
@@ -63,10 +65,13 @@ def view(
     given = rankers or DEFAULT_RANKERS
     experiment = list_first_hits(open_experiment(data, build_models(given), **options))
     for name in experiment.models:
-        experiment.get_ranker(name)  # errors appear now, and the first query does not wait
+        experiment.get_ranker(name)  # an error ends the command before it prints an address
     command = build_probe_command(data, given, Path(write_pairs))
     notify = options.get("notify", ignore_message)
     session = ViewSession(experiment, list_changes(experiment), Path(write_pairs), command, notify)
+    for query in islice(experiment.texts.values(), 1):
+        session.rank(query)  # the page shows this query first, and models and indexes are loaded by then
+    experiment.engine.progress = no_progress  # bars of requests that take milliseconds would flicker
     return ViewServer(session, port)
 
 

@@ -167,7 +167,10 @@
       name.append(" ", make("span", row.rank_before === 0 ? "new" : `was ${row.rank_before}`, "move"));
     }
     button.append(make("span", row.rank, "place"), name, make("span", row.score_text, "score"));
-    button.append(make("span", row.title ? `${row.title}. ${row.text}` : row.text, "text"));
+    const text = make("span", "", "text");
+    if (row.title) text.append(make("span", row.title, "heading"), " ");
+    text.append(row.text);
+    button.append(text);
     button.onclick = () => attempt(() => select(row.docno));
     item.append(button);
     return item;
@@ -253,6 +256,11 @@
       query.value = changed.query;
       await refresh();
     });
+  find("#pin").onclick = () => {
+    baseQuery = query.value;
+    refresh();
+    query.focus();
+  };
   find("#forget").onclick = () => {
     baseQuery = "";
     refresh();

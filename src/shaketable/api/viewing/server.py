@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import secrets
+import socket
 import socketserver
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -30,7 +31,11 @@ LOG = logging.getLogger(__name__)
 HOST = "127.0.0.1"
 MAX_BODY_BYTES = 2_000_000
 """The largest request; a text of `MAX_CHANGED_CHARS` characters fits in any script."""
-IDLE_TIMEOUT_S = 60
+DISCARDED_BYTES = 1 << 16
+"""Bytes of a refused request that are read at a time."""
+IDLE_TIMEOUT_S = 10
+POLL_INTERVAL_S = 0.1
+"""The time between two looks whether the server is to stop."""
 TOKEN_BYTES = 24
 JSON_TYPE, HTML_TYPE = "application/json", "text/html; charset=utf-8"
 SAFETY_HEADERS = {
@@ -62,7 +67,7 @@ class ViewServer:
         except OSError as error:
             reason = error.strerror or str(error)
             raise BadInput(f"port {port} cannot be used ({reason}); choose another one") from error
-        self._thread = Thread(target=self._server.serve_forever, name="view", daemon=True)
+        self._thread = Thread(target=self._server.serve_forever, args=(POLL_INTERVAL_S,), name="view", daemon=True)
         self._thread.start()
 
     @property
@@ -110,10 +115,9 @@ class _LoopbackServer(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """One connection: it checks each request, and answers with the page or with JSON."""
+    """One request on its own connection (HTTP/1.0): it is checked, and answered with the page or with JSON."""
 
     server: _LoopbackServer
-    protocol_version = "HTTP/1.1"
     timeout = IDLE_TIMEOUT_S
     server_version, sys_version = "shaketable", ""
 
@@ -175,9 +179,13 @@ class _Handler(BaseHTTPRequestHandler):
         return None
 
     def _refuse(self, status: HTTPStatus, sentence: str) -> None:
-        """Answer a request of which the body is not read, so the connection cannot be used again."""
-        self.close_connection = True
+        """Answer before the body is read, then discard the body: otherwise the client may lose the answer."""
         self._send_error(status, sentence)
+        self.wfile.flush()
+        self.connection.shutdown(socket.SHUT_WR)
+        for _ in range(MAX_BODY_BYTES // DISCARDED_BYTES):
+            if not self.rfile.read1(DISCARDED_BYTES):
+                break
 
     def _send_error(self, status: HTTPStatus, sentence: str) -> None:
         self._send(status, json.dumps({"error": sentence}), JSON_TYPE)
@@ -187,7 +195,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         headers = {"Content-Type": content_type, "Content-Length": str(len(content)), **SAFETY_HEADERS}
         headers |= {"Content-Security-Policy": f"{build_view_policy()}; frame-ancestors 'none'"}
-        headers |= {"Connection": "close"} if self.close_connection else {}
         for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()

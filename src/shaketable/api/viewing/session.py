@@ -169,15 +169,16 @@ class ViewSession:
         doc = None if shown is None else self.apply_edit(shown)
         found = self.find_candidates(name, query, base_query)
         after = self._score_list(name, query, found, shown, doc)
-        before: ListScores | None = None
+        ranks_before: Mapping[str, int] | None = None
         if shown is not None or base_query:
             base = self.find_candidates(name, base_query) if base_query else found
-            original = None if shown is None else self.get_document(shown.docno)
-            before = self._score_list(name, base_query or query, base, shown, original)
+            ranks_before = _rank(base)
             if shown is not None:
+                before = self._score_list(name, base_query or query, base, shown, self.get_document(shown.docno))
+                ranks_before = {docno: rank for docno, rank in _rank(before).items() if docno in base}
                 answer["move"] = _describe_move(shown.docno, before, after)
                 answer["move"] |= {"listed_before": shown.docno in base, "listed_after": shown.docno in found}
-        return answer | {"rows": self._build_rows(after, before, shown), "count": len(after)}
+        return answer | {"rows": self._build_rows(after, ranks_before, shown), "count": len(after)}
 
     def _score_list(
         self, name: str, query: str, found: ListScores, edited: EditedDocument | None, doc: Doc | None
@@ -200,10 +201,9 @@ class ViewSession:
         return Slate(query, tuple(doc if other == docno else text for other, text in docs)), docnos
 
     def _build_rows(
-        self, after: ListScores, before: ListScores | None, edited: EditedDocument | None
+        self, after: ListScores, ranks_before: Mapping[str, int] | None, edited: EditedDocument | None
     ) -> list[dict[str, Any]]:
-        """Return the first documents of a list, and the edited one, with their ranks before the change."""
-        old = _rank(before or {})
+        """Return the first documents of a list, and the edited one, with their ranks before the change; 0 for none."""
         rows = []
         for docno, rank in _rank(after).items():
             is_edited = edited is not None and docno == edited.docno
@@ -216,7 +216,7 @@ class ViewSession:
                     "rank": rank,
                     "score": after[docno],
                     "score_text": format_number(after[docno]),
-                    "rank_before": None if before is None else old.get(docno, 0),
+                    "rank_before": None if ranks_before is None else ranks_before.get(docno, 0),
                     "title": format_cell(doc.title, MAX_SNIPPET_CHARS),
                     "text": format_cell(doc.body, MAX_SNIPPET_CHARS),
                 }
