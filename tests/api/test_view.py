@@ -184,12 +184,14 @@ def break_down(slates: Any) -> Any:
     raise RuntimeError("no connection with the key sk-secret-0123456789")
 
 
-def test_the_failure_of_a_ranker_leaves_the_others_and_has_no_key(tmp_path):
+@pytest.mark.parametrize("keep_going", [False, True])
+def test_the_failure_of_a_ranker_leaves_the_others_and_has_no_key(tmp_path, keep_going):
     class Broken:
         name, pointwise, score = "broken", True, staticmethod(break_down)
 
     register_secret("sk-secret-0123456789")
-    with serving(make_collection(), {"broken": Broken(), "ql": "ql"}, write_pairs=tmp_path / "p.jsonl") as client:
+    rankers, options = {"broken": Broken(), "ql": "ql"}, {"write_pairs": tmp_path / "p.jsonl", "keep_going": keep_going}
+    with serving(make_collection(), rankers, **options) as client:
         answer = client.rank("oak leaf")
     assert "no connection with the key ***" in answer["broken"]["error"]
     assert answer["ql"]["rows"]

@@ -134,6 +134,11 @@ def test_every_text_can_be_read_and_nothing_is_wider_than_the_window(browser, se
 
 def test_the_keyboard_is_enough(browser, server):
     with visit(browser, server, **DESKTOP) as page:
+        page.get_by_role("button", name="Show all").first.press("Enter")
+        expect(page.get_by_role("button", name="Show the first 10")).to_be_focused()
+        assert len(docnos(page)) > 10
+        page.keyboard.press("Enter")
+        assert len(docnos(page)) == 10
         page.get_by_label("Query", exact=True).focus()
         for _ in range(40):
             page.keyboard.press("Tab")

@@ -33,7 +33,7 @@ def view(
     collection: CollectionFlags,
     run: RunFlags,
 ) -> None:
-    """Serve a page on this machine: type a query or edit a document, and see how the ranks move."""
+    """Serve a page on this machine that ranks as you type and edit; the default rankers are bm25 and ql."""
     from shaketable.api.view import view as api
     from shaketable.cli.console import notify
 

@@ -147,7 +147,9 @@
       more.type = "button";
       more.onclick = () => {
         if (!unfolded.delete(ranker.name)) unfolded.add(ranker.name);
-        section.replaceWith(makeList(ranker));
+        const fresh = makeList(ranker);
+        section.replaceWith(fresh);
+        fresh.lastChild.focus();
       };
       section.append(more);
     }

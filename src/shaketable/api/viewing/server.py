@@ -146,7 +146,7 @@ class _Handler(BaseHTTPRequestHandler):
         except UnicodeDecodeError:
             self._send_error(HTTPStatus.BAD_REQUEST, "the request is not UTF-8 text")
         except Exception as error:  # a fault of ours must not end the server
-            LOG.exception("The request %s failed.", path)
+            LOG.info("The request %s failed.", path, exc_info=True)
             self._send_error(HTTPStatus.INTERNAL_SERVER_ERROR, f"internal error ({type(error).__name__}: {error})")
         else:
             self._send(HTTPStatus.OK, json.dumps(answer), JSON_TYPE)

@@ -132,10 +132,13 @@ class ViewSession:
             found = ranker.recorded[qid]
             return {docno: found[docno] for docno in rank_docnos(found)[: experiment.depth]}
         known = qid if qid in experiment.collection.candidates else self.find_qid(base_query)
+        failure_count = len(experiment.engine.failures)
         if known in experiment.collection.candidates and can_score_texts(ranker):
             run = experiment.rerank(name, {qid: query}, {qid: experiment.candidates[known]})
         else:
             run = experiment.run_pipeline(name, {qid: query})
+        if qid not in run and len(experiment.engine.failures) > failure_count:  # with `keep_going`
+            raise RankerFailed(experiment.engine.failures[-1].reason)
         return run.get(qid, {})
 
     def check_ranker(self, name: str) -> str:
