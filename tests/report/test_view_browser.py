@@ -106,7 +106,7 @@ def test_transforms_recipes_and_saving(browser, server, pairs):
         page.get_by_label("Query", exact=True).fill(query)
         expect(page.locator(".ranked").first.locator(".docno")).to_have_text(before)
         page.locator(".ranked").first.locator("button").nth(7).click()
-        page.get_by_label("Attack recipe").select_option("keyword_stuffing")
+        page.get_by_label("Recipe").select_option("keyword_stuffing")
         page.get_by_role("button", name="Attack").click()
         expect(page.locator("#outcome")).to_contain_text("from rank 8 to 1 of bm25")
         expect(page.locator("#moves .ranks").first).to_have_text("8 → 1")
