@@ -349,7 +349,7 @@ def test_bodies_that_are_no_request_of_the_page_get_one_sentence(sample):
     assert send(b"\xff")[1] == "the request is not UTF-8 text"
     assert send(b"[1]")[1] == "the request is not a JSON object"
     assert send(b"[" * 100_000)[0] == 400
-    assert send(b"{}")[1] == 'the request has no text "query", but None'
+    assert send(b"{}")[1] == 'the field "query" of the request should be a text, not None'
     assert send(b'{"query": 3}')[0] == send(b'{"query": " "}')[0] == 400
     assert send(b"{}", **{"Content-Length": str(MAX_BODY_BYTES + 1)})[0] == 413
     assert send(b"{}", **{"Content-Length": "9" * 5000})[0] == 413

@@ -98,7 +98,7 @@ def _read_text(fields: Fields, name: str, max_chars: int) -> str:
     """Return a text of a request; raise `BadInput` if it is missing or too long."""
     text = fields.get(name)
     if not isinstance(text, str):
-        raise BadInput(f'the request has no text "{name}", but {quote_value(text)}')
+        raise BadInput(f'the field "{name}" of the request should be a text, not {quote_value(text)}')
     if len(text) > max_chars:
         raise BadInput(f"the {name} is longer than {max_chars:,} characters")
     return text

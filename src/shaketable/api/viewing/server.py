@@ -35,7 +35,7 @@ DISCARDED_BYTES = 1 << 16
 """Bytes of a refused request that are read at a time."""
 IDLE_TIMEOUT_S = 10
 POLL_INTERVAL_S = 0.1
-"""The time between two looks whether the server is to stop."""
+"""The time between two checks for a request to stop."""
 TOKEN_BYTES = 24
 JSON_TYPE, HTML_TYPE = "application/json", "text/html; charset=utf-8"
 SAFETY_HEADERS = {
