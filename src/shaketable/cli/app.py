@@ -29,6 +29,7 @@ from shaketable.cli.rank import rank
 from shaketable.cli.report import report
 from shaketable.cli.train import train
 from shaketable.cli.vary import vary
+from shaketable.cli.view import view
 from shaketable.cli.watch import watch
 from shaketable.core.errors import BadInput, Interrupted
 
@@ -102,6 +103,7 @@ app.command()(probe)
 app.command()(parity)
 app.command()(attack)
 app.command()(rank)
+app.command()(view)
 app.command()(vary)
 app.command()(train)
 app.command(name="list")(list_)
