@@ -62,6 +62,11 @@ def test_mutants_of_lines_that_are_not_ascii():
     assert mutant.apply('x = ("ü€", 1)\n') == 'x = ("ü€", (2))\n'
 
 
+def test_what_a_debugger_shows_is_no_mutant():
+    found = find_mutants("x = field(repr=False, default=2)\n", "src/m.py", "m")
+    assert [(mutant.before, mutant.after) for mutant in found] == [("2", "(3)")]
+
+
 def test_the_draw_is_seeded_and_reaches_every_package():
     first, again, other = (draw_mutants(ROOT, seed, 60) for seed in (1, 1, 2))
     assert first == again != other
