@@ -151,6 +151,7 @@ class TestQueryVariation:
             assert (arrow in ("↓", "↑")) == (row["  "] == "*")
             assert printed.loc["original query", row["ranker"]] == row["before"]
         depths = result.tables["depth per query"].groupby(["ranker", "depth"])["change"].mean()
+        assert depths.abs().max() > 0, "a missing letter changes some list"
         for _, row in result.tables["depth"].iterrows():
             assert depths[row["ranker"], row["depth"]] == pytest.approx(row["change"])
         assert set(result.tables["map of rankers"]["class"]) == {"traditional"}
@@ -240,6 +241,14 @@ class TestFusion:
         fused = rows[(rows["fusion"] == "rrf") & ~rows["with original"]].set_index(["lists of", "ranker"])["after"]
         for (what, ranker), value in fused.items():
             assert printed.loc[what, ranker] == value
+
+    def test_findings_are_those_of_rrf_with_the_original(self, experiment):
+        result = Fusion(transforms=("drop_letter", "double_letter")).run(experiment)
+        rows = result.tables["fusion"]
+        rows = rows[(rows["fusion"] == "rrf") & rows["with original"]]
+        wanted = {(row["ranker"], f"fusion({row['lists of']})"): row["change"] for _, row in rows.iterrows()}
+        assert {(one.ranker, one.name): one.value for one in result.findings} == wanted
+        assert len(wanted) == len(result.findings) == 3 * 2, "each ranker with all lists and with misspellings"
 
 
 class Given:

@@ -319,11 +319,12 @@ class QueryVariation:
                     lists = experiment.rerank(name, texts, shallow.search_first_stage(texts))
                     run = {key: lists.get(key, {}) for key in texts}
                     ends.append(query_means(qids, measure_changed_queries(experiment, self.measure, some, run)))
-                compared = compare_paired(ends[0], ends[1], experiment.seed, experiment.weights)
+                before, after = ends
+                compared = compare_paired(before, after, experiment.seed, experiment.weights)
                 rows.append({"ranker": name, "depth": depth, **build_comparison_row(compared)})
                 changes += [
-                    {"ranker": name, "depth": depth, "query": qid, "change": ends[1][qid] - ends[0][qid]}
-                    for qid in ends[0]
+                    {"ranker": name, "depth": depth, "query": qid, "change": after[qid] - value}
+                    for qid, value in before.items()
                 ]
         if not rows:
             return {}
