@@ -1,4 +1,6 @@
-"""Defaults of commands, public functions and registry entries: results depend on them, so no change goes unnoticed.
+"""Defaults of commands, public functions and registry entries, and the traits of the entries.
+
+Results depend on them, so no change goes unnoticed.
 
 tests/defaults.json has all of them. After an intended change, `python -m tests.test_defaults` writes it again.
 """
@@ -44,6 +46,16 @@ def list_field_defaults(make: type[Any]) -> dict[str, str]:
     return found
 
 
+def list_traits(make: type[Any]) -> dict[str, str]:
+    """Return the plain class variables of a class and its bases, such as `needs_judgements`."""
+    names = {
+        name for base in make.__mro__ for name, hint in vars(base).get("__annotations__", {}).items()
+        if "ClassVar" in str(hint)
+    }  # fmt: skip
+    values = {name: getattr(make, name, None) for name in sorted(names)}
+    return {name: repr(value) for name, value in values.items() if isinstance(value, str | bool | int | float | tuple)}
+
+
 def list_defaults() -> dict[str, dict[str, str]]:
     """Return the defaults of everything that a user can name."""
     found = {}
@@ -59,7 +71,8 @@ def list_defaults() -> dict[str, dict[str, str]]:
     for kind, registry in REGISTRIES.items():
         for name in registry.builtin_rows:
             make = registry.get_class(name)
-            found[f"{kind}: {name}"] = list_field_defaults(make) if dataclasses.is_dataclass(make) else {}
+            defaults = list_field_defaults(make) if dataclasses.is_dataclass(make) else {}
+            found[f"{kind}: {name}"] = defaults | list_traits(make)
     return {name: values for name, values in found.items() if values}
 
 
