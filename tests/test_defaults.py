@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import shaketable as st
+from shaketable import testing
 from shaketable.cli.app import app
 from shaketable.core import registries
 from shaketable.core.registry import Registry, list_fields
@@ -68,6 +69,9 @@ def list_defaults() -> dict[str, dict[str, str]]:
             found[f"st.{name}"] = list_argument_defaults(one)
         elif dataclasses.is_dataclass(one) and isinstance(one, type):
             found[f"st.{name}"] = list_field_defaults(one)
+    for name, one in vars(testing).items():
+        if inspect.isfunction(one) and not name.startswith("_") and one.__module__ == testing.__name__:
+            found[f"testing.{name}"] = list_argument_defaults(one)
     for kind, registry in REGISTRIES.items():
         for name in registry.builtin_rows:
             make = registry.get_class(name)
