@@ -13,6 +13,9 @@ import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+__version__ = "0.2.0.dev0"
+"""The only place with the version: pyproject.toml, `--version` and results read it."""
+
 IMPORT_TIME_S = time.time()
 """A source file that was changed later may differ from the code that this process imported from it."""
 
