@@ -1,4 +1,4 @@
-"""The wheel and the sdist: built without a download, complete, without other files, and usable after an installation."""
+"""The wheel and the sdist: they are built without a download, have every file and no other, and work after installing."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def built(tmp_path_factory) -> Distribution:
 
 def list_package_files() -> set[str]:
     """Return the files of the package in this checkout, without caches."""
-    files = (path for path in PACKAGE.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    files = (path for path in PACKAGE.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     return {path.relative_to(PACKAGE).as_posix() for path in files}
 
 
