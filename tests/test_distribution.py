@@ -1,4 +1,4 @@
-"""The wheel and the sdist: they are built without a download, have every file and no other, and work after installing."""
+"""The wheel and the sdist: they are built offline, have every file and no other, and work after installing."""
 
 from __future__ import annotations
 
