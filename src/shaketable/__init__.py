@@ -106,7 +106,11 @@ __all__ = sorted(_MODULES)
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
-        raise AttributeError(f"shaketable has no {name!r}")
+        from shaketable.core.deprecation import PYTHON_NAME, resolve_name
+
+        if (current := resolve_name(PYTHON_NAME, name)) not in _MODULES:
+            raise AttributeError(f"shaketable has no {name!r}")
+        name = current
     return getattr(import_module(_MODULES[name]), name)
 
 
