@@ -29,8 +29,6 @@ def resolve_name(kind: str, name: str) -> str:
     renaming = RENAMED.get(kind, {}).get(name)
     if renaming is None:
         return name
-    message = (
-        f"the {kind} {name!r} is now {renaming.new!r}; version {renaming.removed_in} no longer accepts the old name"
-    )
+    message = f"{name!r} ({kind}) is now {renaming.new!r}; version {renaming.removed_in} no longer accepts the old name"
     warnings.warn(message, DeprecatedNameWarning, stacklevel=3)
     return renaming.new
