@@ -314,6 +314,21 @@ def test_at_most_25_lines_whatever_was_measured(rankers, width):
     assert all(cell_len(line.plain) <= width for line in shown)
 
 
+def test_a_copy_is_named_in_the_headline_and_shares_one_reason():
+    given = PROVENANCE["rankers"] | {"copy": "module:copy"}
+    bad = replace(drop(-60, -70, -50), facet=TYPOS)
+    same = [replace(one, ranker="copy") for one in (own(0), gain(0), drop(0, 0, 0), *SOUND)]
+    found = decide(own(50), bad, gain(9), *same, rankers=given)
+    assert found.headline == (
+        "mine and copy fail. copy has no order of its own: it repeats the first stage or ties all documents, and its "
+        "other facets say nothing."
+    )
+    lines = " ".join(line.plain.strip() for line in render_lines(found, 200))
+    assert lines.count("the order is not its own") == 1
+    assert "effectiveness, query typos, query wording" in lines
+    assert "-60.0 %" in lines, "the ranker that is no copy keeps its numbers"
+
+
 def test_narrow_screens_are_not_overrun():
     assert all(cell_len(line.plain) <= 60 for line in render_lines(crowd(6), 60))
 

@@ -26,7 +26,7 @@ from shaketable.core.registries import (
     TRANSFORMS,
     WRITERS,
 )
-from shaketable.core.registry import Registry, describe_type
+from shaketable.core.registry import Registry, describe_type, list_fields
 from shaketable.nlp.resources import MINILM, MINILM_HUB_NAME, has_weights, list_model_paths, list_resources
 from shaketable.transforms.categories import DOCUMENT
 
@@ -50,7 +50,7 @@ def list_parameters(kind: str, name: str) -> dict[str, str]:
         raise BadInput(f"{kind} have no parameters; these have: {', '.join(REGISTRIES)}")
     name = name if name in catalogue else name.replace("-", "_")
     make = catalogue.get_class(name)
-    fields = [field for field in dataclasses.fields(make) if field.init] if dataclasses.is_dataclass(make) else []
+    fields = list_fields(make) if dataclasses.is_dataclass(make) else []
     needed = [field for field in fields if _get_default(field) is dataclasses.MISSING]
     always = [f"{field.name}={field.metadata.get('example', '...')!r}" for field in needed]
     return {name: _describe_entry(catalogue, name)} | {

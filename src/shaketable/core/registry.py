@@ -197,13 +197,14 @@ class Registry:
             return self.get_class(self.function_adapter)(self.rows[name] + (f"({inside})" if inside else ""))
         if not dataclasses.is_dataclass(make):  # a class of an installed package
             return _call_constructor(make, args, named, f"{self.kind} {name}")
-        known = [f.name for f in dataclasses.fields(make) if f.init]
-        plain = [f.name for f in dataclasses.fields(make) if f.init and not f.kw_only]
+        fields = list_fields(make)
+        known = [f.name for f in fields]
+        plain = [f.name for f in fields if not f.kw_only]
         takes = f"it takes: {', '.join(known) or 'none'}"
         if len(args) > len(plain) or named.keys() - set(known) or named.keys() & set(plain[: len(args)]):
             raise BadInput(f"{self.kind} {text[:200]!r}: wrong parameters for {name}; {takes}")
         given = dict(zip(plain, args, strict=False)) | named
-        if lacking := [f.name for f in dataclasses.fields(make) if f.init and f.name not in given and _is_required(f)]:
+        if lacking := [f.name for f in fields if f.name not in given and _is_required(f)]:
             raise BadInput(f"{self.kind} {text[:200]!r}: {name} needs {', '.join(lacking)}; {takes}")
         hints = _get_type_hints(make)
         for key, value in given.items():
@@ -256,10 +257,15 @@ def _call_constructor(make: Any, args: Sequence[Any], named: Mapping[str, Any], 
         return make(*args, **named)
 
 
+def list_fields(make: type[Any]) -> list[dataclasses.Field[Any]]:
+    """Return the fields that a dataclass is created with, in the order of its signature."""
+    return sorted((field for field in dataclasses.fields(make) if field.init), key=lambda field: bool(field.kw_only))
+
+
 def _list_changed_parameters(thing: Any) -> dict[str, Any]:
     """Return the parameters that differ from the default: dataclass fields or constructor arguments."""
     if dataclasses.is_dataclass(thing):
-        values = ((f.name, getattr(thing, f.name), _get_default(f)) for f in dataclasses.fields(thing) if f.init)
+        values = ((f.name, getattr(thing, f.name), _get_default(f)) for f in list_fields(type(thing)))
     else:
         try:
             taken = inspect.signature(type(thing)).parameters.values()

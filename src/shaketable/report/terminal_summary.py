@@ -13,9 +13,10 @@ from rich.console import Console
 from rich.text import Text
 
 from shaketable.measures.status import FAIL, INCONCLUSIVE, NOT_TESTED, PASS, WARN, Status
-from shaketable.report import format_cell
+from shaketable.report import format_cell, join_names
 from shaketable.report.diff import describe_difference
 from shaketable.report.gates import GateResult
+from shaketable.report.scorecard import FacetCell
 from shaketable.report.verdict import DEFAULT_GATE_RULES, FIRST_STAGE, RankerVerdict, Verdict, WorstFinding
 
 MAX_LINES = 24
@@ -75,7 +76,8 @@ def render_lines(verdict: Verdict, width: int, *, enforced: bool = True, remedy:
     tested = [one for one in verdict.ranker_verdicts if one.role != FIRST_STAGE]
     lines = [*head, *_render_body(verdict, tested[:1], LAYOUTS[-1], width)]
     for count in range(len(tested) - 1, 0, -1):
-        more = Text(f"… and {len(tested) - count} more rankers, in the report", style="dim")
+        rest = len(tested) - count
+        more = Text(f"… and {rest} more ranker{'s' if rest > 1 else ''}, in the report", style="dim")
         lines = [*head, *_render_body(verdict, tested[:count], LAYOUTS[-1], width), more]
         if len(lines) <= most:
             return lines
@@ -115,27 +117,37 @@ def _render_body(
 
 
 def _render_ranker(one: RankerVerdict, verdict: Verdict, layout: _Layout, width: int) -> Iterator[Text]:
-    """Render the name, then a line for each facet that does not pass, and one line for all that pass."""
+    """Render the name, a line for each facet that fails or warns, and one line each for the other statuses."""
     role = f" ({one.role})" if one.role == FIRST_STAGE else ""
     yield Text(f"{format_cell(one.ranker)}{role}", style="bold")
-    statuses: tuple[Status, ...] = (FAIL, WARN, INCONCLUSIVE)
-    for status in statuses:
-        cells = [cell for cell in one.facet_cells.values() if cell.status == status]
-        if layout.full_cells and status != INCONCLUSIVE:
-            for cell in cells:
-                yield from _render_status_line(status, f"{cell.facet} {cell.text}", width, indent=2)
-        elif cells:
-            short = ", ".join(f"{cell.facet} {cell.value} {cell.measure}" for cell in cells)
-            reasons = list(dict.fromkeys(cell.remark for cell in cells if cell.remark))
-            if status == INCONCLUSIVE and layout.full_cells and reasons:
-                short = "; ".join(
-                    f"{cell.facet} {cell.value} {cell.measure} ({cell.remark or cell.bound})" for cell in cells
-                )
-            yield from _render_status_line(status, short, width, indent=2)
-    passed = [cell for cell in one.facet_cells.values() if cell.status == PASS]
-    if passed:
-        said = ", ".join(f"{cell.facet} {cell.value}{f' ({cell.bound})' if cell.bound else ''}" for cell in passed)
+    by_status = {
+        status: [cell for cell in one.facet_cells.values() if cell.status == status] for status in STATUS_STYLES
+    }
+    for status in (FAIL, WARN):
+        cells = by_status[status]
+        short = ", ".join(f"{cell.facet} {cell.value} {cell.measure}" for cell in cells)
+        for text in [f"{cell.facet} {cell.text}" for cell in cells] if layout.full_cells else filter(None, [short]):
+            yield from _render_status_line(status, text, width, indent=2)
+    if cells := by_status[INCONCLUSIVE]:
+        said = "; ".join(_describe_by_reason(cells)) if layout.full_cells else join_names([c.facet for c in cells])
+        yield from _render_status_line(INCONCLUSIVE, said, width, indent=2)
+    if cells := by_status[PASS]:
+        bounds = [f" ({cell.bound})" if cell.bound and layout.full_cells else "" for cell in cells]
+        said = ", ".join(f"{cell.facet} {cell.value}{bound}" for cell, bound in zip(cells, bounds, strict=True))
         yield from _render_status_line(PASS, said, width, indent=2)
+
+
+def _describe_by_reason(cells: Sequence[FacetCell]) -> Iterator[str]:
+    """Describe cells with their reasons; facets that share a reason are named together, without their numbers."""
+    by_reason: dict[str, list[FacetCell]] = {}
+    for cell in cells:
+        by_reason.setdefault(cell.remark or cell.bound, []).append(cell)
+    for reason, own in by_reason.items():
+        first = own[0]
+        said = (
+            join_names([cell.facet for cell in own]) if len(own) > 1 else f"{first.facet} {first.value} {first.measure}"
+        )
+        yield f"{said} ({reason})"
 
 
 def _render_worst_finding(number: int, worst: WorstFinding, layout: _Layout, width: int) -> Iterator[Text]:

@@ -27,6 +27,7 @@ from shaketable.measures.status import FAIL, INCONCLUSIVE, NOT_TESTED, PASS, WAR
 from shaketable.report import format_cell, join_names
 from shaketable.report.default_gate import (
     DEFAULT_GATE_RULES,
+    HAS_OWN_ORDER,
     apply_default_gate,
     describe_effectiveness,
     read_recorded_accepted,
@@ -185,10 +186,7 @@ def _describe_ranker(card: Scorecard, first: bool, alone: bool) -> str:
     """Describe the effectiveness of a ranker, and the facets in which it fails, warns and passes."""
     name = format_cell(card.ranker)
     if card.is_copy and not first:
-        return (
-            f"{name} has no order of its own: it repeats the first stage or ties all documents, and its other facets "
-            "say nothing."
-        )
+        return _describe_copies([card.ranker])
     if first:
         compared = "without a ranker to compare it with" if alone else "with which the others are compared"
         start = f"{name} is the first stage, {compared}"
@@ -214,6 +212,20 @@ def _describe_ranker(card: Scorecard, first: bool, alone: bool) -> str:
     return f"{start}; it {join_names(said)}." if said else f"{start}."
 
 
+def _describe_copies(rankers: Sequence[str]) -> str:
+    """Describe rankers that return the order of the first stage or no order."""
+    names = join_names(rankers, MAX_NAMES)
+    if len(rankers) == 1:
+        return (
+            f"{names} has no order of its own: it repeats the first stage or ties all documents, and its other facets "
+            "say nothing."
+        )
+    return (
+        f"{names} have no order of their own: they repeat the first stage or tie all documents, and their other "
+        "facets say nothing."
+    )
+
+
 def facet_is_relative(facet: str) -> bool:
     """Return True if a facet compares a ranker with the first stage."""
     return get_facet(facet).relative_to_first_stage
@@ -234,7 +246,9 @@ def _compose_headline(
     if failed:
         fine = [one.ranker for one in tested if one.ranker not in failed]
         rest = f"; {join_names(fine, MAX_NAMES)} {'does' if len(fine) == 1 else 'do'} not" if fine else ""
-        return f"{join_names(failed, MAX_NAMES)} {'fails' if len(failed) == 1 else 'fail'}{rest}."
+        said = f"{join_names(failed, MAX_NAMES)} {'fails' if len(failed) == 1 else 'fail'}{rest}."
+        copies = [one.ranker for one in gate_results if one.rule == HAS_OWN_ORDER and one.status == FAIL]
+        return f"{said} {_describe_copies(copies)}" if copies else said
     warned = [one.ranker for one in tested if any(cell.status == WARN for cell in one.facet_cells.values())]
     said = (
         f"No ranker fails; {join_names(warned, MAX_NAMES)} {'warns' if len(warned) == 1 else 'warn'}." if warned else ""

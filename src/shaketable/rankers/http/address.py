@@ -5,22 +5,39 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from shaketable.core.errors import BadInput
 from shaketable.rankers.http.client import HttpClient, is_local_host
 from shaketable.rankers.http.dialects import find_vendor
 
 
+def documented_field(default: Any, description: str, example: str, **more: Any) -> Any:
+    """Return a field with a description, which `shaketable list rankers http` shows."""
+    return field(default=default, metadata={"says": description, "example": example}, **more)
+
+
+def _limit_field(default: Any, description: str, example: str) -> Any:
+    """Return a field that must be named, so that a subclass can put its own fields behind the URL."""
+    return documented_field(default, description, example, kw_only=True)
+
+
+@dataclass(frozen=True)
 class EndpointSettings:
-    """The settings of an endpoint that do not depend on what it serves; a frozen dataclass declares the fields."""
+    """The settings of an endpoint that do not depend on what it serves."""
 
     url: str
-    timeout: float
-    deadline: float
-    retries: int
-    backoff: float
-    concurrency: int
-    key_env: str
+    timeout: float = _limit_field(30.0, "Seconds to wait for the next part of an answer.", "timeout=5")
+    deadline: float = _limit_field(
+        300.0, "Maximum seconds for a whole answer, and for a pause that the server asks for.", "deadline=60"
+    )
+    retries: int = _limit_field(4, "Retries of a failed request.", "retries=10")
+    backoff: float = _limit_field(0.5, "Seconds before the first retry; doubled for each further one.", "backoff=2")
+    concurrency: int = _limit_field(4, "Maximum requests at a time.", "concurrency=16")
+    key_env: str = _limit_field(
+        "", "The environment variable that holds the API key; known services have a default.", "key_env='MY_KEY'"
+    )
 
     @property
     def address(self) -> str:

@@ -15,18 +15,13 @@ from shaketable.core.documents import Collection, Scores, Slate, fingerprint
 from shaketable.core.errors import BadInput, RankerFailed, ShaketableError, UnknownName
 from shaketable.core.protocols import Ranker
 from shaketable.executors.base import Job, ThreadExecutor, as_completed
-from shaketable.rankers.http.address import EndpointSettings
+from shaketable.rankers.http.address import EndpointSettings, documented_field
 from shaketable.rankers.http.client import NEVER_STOP, HttpClient, describe_model
 from shaketable.rankers.http.dialects import DIALECTS, detect_dialect_from_url, parse_text_limit
 from shaketable.rankers.http.discovery import ServerProfile, discover, make_refusal_error, parse_scores
 
 DEFAULT_TEXTS_PER_REQUEST = 100
 """Texts per request to a server whose limit is unknown."""
-
-
-def documented_field(default: Any, description: str, example: str) -> Any:
-    """Return a field with a description, which `shaketable list rankers http` shows."""
-    return field(default=default, metadata={"says": description, "example": example})
 
 
 @dataclass(frozen=True)
@@ -54,16 +49,6 @@ class HttpEndpoint(EndpointSettings):
     batch: int = documented_field(0, "Maximum texts per request; 0: the server's limit.", "batch=32")
     revision: str = documented_field(
         "", "The version of the served model; cached scores of another revision are not used.", "revision='2026-10-01'"
-    )
-    timeout: float = documented_field(30.0, "Seconds to wait for the next part of an answer.", "timeout=5")
-    deadline: float = documented_field(
-        300.0, "Maximum seconds for a whole answer, and for a pause that the server asks for.", "deadline=60"
-    )
-    retries: int = documented_field(4, "Retries of a failed request.", "retries=10")
-    backoff: float = documented_field(0.5, "Seconds before the first retry; doubled for each further one.", "backoff=2")
-    concurrency: int = documented_field(4, "Maximum requests at a time.", "concurrency=16")
-    key_env: str = documented_field(
-        "", "The environment variable that holds the API key; known services have a default.", "key_env='MY_KEY'"
     )
 
     def open(self, collection: Collection) -> Ranker:

@@ -14,12 +14,11 @@ from shaketable.core.documents import Collection, fingerprint
 from shaketable.core.errors import BadInput, ShaketableError, UnknownName
 from shaketable.core.redaction import register_secret
 from shaketable.files.reading import explain_read_errors
-from shaketable.rankers.http.address import EndpointSettings
+from shaketable.rankers.http.address import EndpointSettings, documented_field
 from shaketable.rankers.http.client import HttpClient
 from shaketable.rankers.http.hits import HitCorpus, order_scores
 from shaketable.rankers.http.json_paths import parse_path
 from shaketable.rankers.http.reply import load_json
-from shaketable.rankers.http.reranker import documented_field
 from shaketable.rankers.http.search_dialects import (
     NEEDS_TEMPLATE,
     QUERY_MARK,
@@ -62,15 +61,8 @@ class SearchEndpoint(EndpointSettings):
     revision: str = documented_field(
         "", "The version of the index; cached lists of another revision are not used.", "revision='2026-10-01'"
     )
-    timeout: float = documented_field(30.0, "Seconds to wait for the next part of an answer.", "timeout=5")
-    deadline: float = documented_field(
-        300.0, "Maximum seconds for a whole answer, and for a pause that the server asks for.", "deadline=60"
-    )
-    retries: int = documented_field(4, "Retries of a failed request.", "retries=10")
-    backoff: float = documented_field(0.5, "Seconds before the first retry; doubled for each further one.", "backoff=2")
-    concurrency: int = documented_field(4, "Maximum requests at a time.", "concurrency=16")
     key_env: str = documented_field(
-        "", "The environment variable that holds the API key, or user:password.", "key_env='MY_KEY'"
+        "", "The environment variable that holds the API key, or user:password.", "key_env='MY_KEY'", kw_only=True
     )
 
     def open(self, collection: Collection) -> Any:
