@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 PICTURE = ROOT / "docs" / "images" / "report.png"
 PICTURE_WIDTH_PX = 1280
-PICTURE_SCALE = 0.8
+PICTURE_SCALE = 0.75
 PICTURE_MARGIN_PX = 12
 LAST_IN_PICTURE = ".scorecard"
 """The part of the page that ends the picture."""
@@ -28,7 +28,7 @@ OUTPUT_COLUMNS = "100"
 DEMO = "shaketable demo"
 MAX_OUTPUT_LINES = {DEMO: 15}
 """The number of lines to show of a command; of all others, `MAX_EXAMPLE_LINES`."""
-MAX_EXAMPLE_LINES = 9
+MAX_EXAMPLE_LINES = 8
 FILE = re.compile(r"as `(?P<name>\w+\.py)`:\n\n```python\n(?P<code>.*?)```", re.DOTALL)
 EXAMPLE = re.compile(
     r"```sh\n(?:[^`]*\n)?(?P<command>shaketable [^\n]+)\n```(?:(?!```).)*```text\n(?P<output>.*?)```", re.DOTALL
