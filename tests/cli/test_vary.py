@@ -43,6 +43,11 @@ def test_stdin(shaketable, monkeypatch):
     assert sorted(row["text"].split()) == sorted(["red", "boat", "on", "a", "lake"])
 
 
+def test_stdin_without_ids_is_refused(shaketable, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("q1\tred boat\nred boat on a lake\n"))
+    assert "standard input: each line must have a query id" in shaketable("vary", "-").complaint()
+
+
 def test_human_variants_are_written_like_others(shaketable, folder, tmp_path):
     (tmp_path / "mine.tsv").write_text("q1\ttree oak leaves\tordering\nq2\tneedles in winter\n")
     found = rows(shaketable("vary", folder, "--variants", "mine.tsv").out)

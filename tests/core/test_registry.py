@@ -341,6 +341,7 @@ def test_two_files_of_one_name_are_not_mixed_up(tmp_path):
         (tmp_path / name).mkdir()
         (tmp_path / name / "namesake.py").write_text(OWN)
     first = TRANSFORMS.build(f"{tmp_path}/one/namesake.py:Typo")
-    assert TRANSFORMS.spec(first) == "namesake.py:Typo"
+    assert TRANSFORMS.spec(first) == TRANSFORMS.get_name(first) == "namesake.py:Typo"
+    assert TRANSFORMS.get_name(first, paths=True) == f"{tmp_path}/one/namesake.py:Typo"
     other = TRANSFORMS.build(f"{tmp_path}/two/namesake.py:Typo")
     assert TRANSFORMS.spec(first) != TRANSFORMS.spec(other)

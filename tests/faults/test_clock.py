@@ -61,6 +61,12 @@ def test_folders_without_a_lock_are_abandoned_at_any_date(tmp_path, moment):
     assert not remove_abandoned_folders(tmp_path, in_home=True), "it is new: a process may be making its lock"
     date_back(left, moment)
     assert not remove_abandoned_folders(tmp_path), "outside of the home it may be a user's"
+    with staging_folder(tmp_path):
+        assert left.exists(), "outside of the home it may be a user's"
+    with staging_folder(tmp_path, in_home=True):
+        assert not left.exists(), "a new folder takes the place of an abandoned one"
+    left.mkdir()
+    date_back(left, moment)
     assert remove_abandoned_folders(tmp_path, in_home=True)
     assert not left.exists()
 

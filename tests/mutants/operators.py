@@ -112,6 +112,14 @@ class _Finder(ast.NodeVisitor):
         if node.value is not None and "TypeAlias" not in ast.unparse(node.annotation):
             self.visit(node.value)
 
+    def visit_Call(self, node: ast.Call) -> None:
+        """Leave out `repr=` of a dataclass field, which decides only what a debugger shows."""
+        for part in [node.func, *node.args]:
+            self.visit(part)
+        for keyword in node.keywords:
+            if not (keyword.arg == "repr" and ast.unparse(node.func) == "field"):
+                self.visit(keyword.value)
+
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
         """Leave out f-strings: up to Python 3.11 the tree does not say where their parts are."""
 

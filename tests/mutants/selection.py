@@ -16,6 +16,8 @@ from tests.mutants.operators import Mutant, find_mutants
 
 SOURCE = Path("src")
 LEAST_PER_PACKAGE = 3
+FEW_TESTS = 3
+"""With fewer tests than this, a function may be one that caches its result."""
 
 
 def name_module(path: Path) -> str:
@@ -127,16 +129,20 @@ class TestMap:
     def select(self, mutant: Mutant) -> tuple[list[str], float]:
         """Return the tests to run against a mutant, and the time that they took when they were recorded.
 
-        These are the tests that call its function. Constants of a module and compiled functions have no calls of their
-        own; for them all tests count that call the module or a module that imports it.
+        These are the tests that call its function, and those in a file with the name of its module, which may call it
+        in another process. Constants of a module and compiled functions have no calls of their own, and a function with
+        a cache is recorded for its first caller alone; for them all tests count that call the module or, for constants,
+        a module that imports it.
         """
         module = name_module(Path(mutant.path).relative_to(SOURCE))
-        covering = self.by_function.get(mutant.place, [])
-        if not covering:
-            covering = self._list_module_tests([module]) or self._list_module_tests(self.importers[module])
-            if mutant.place == module:
-                covering += self._list_module_tests(self.importers[module])
-        return _take_within(covering, module.rpartition(".")[2], self.max_seconds)
+        stem = module.rpartition(".")[2].strip("_")
+        covering = list(self.by_function.get(mutant.place, []))
+        if len(covering) < FEW_TESTS:
+            covering += self._list_module_tests([module])
+        if not covering or mutant.place == module:
+            covering += self._list_module_tests(self.importers[module])
+        covering += [test for test in self.tests if test.file.endswith(f"/test_{stem}.py")]
+        return _take_within(covering, stem, self.max_seconds)
 
     def _list_module_tests(self, modules: Iterable[str]) -> list[RecordedTest]:
         prefixes = tuple(f"{module}." for module in modules)
@@ -151,7 +157,7 @@ def _take_within(covering: list[RecordedTest], stem: str, max_seconds: float) ->
         by_file[test.file].append(test)
     ranked = []
     for file, tests in by_file.items():
-        own = stem.strip("_") in file
+        own = stem in file
         ranked += [
             (number // 8 if own else number, not own, test.seconds, test.name) for number, test in enumerate(tests)
         ]

@@ -62,6 +62,11 @@ def test_mutants_of_lines_that_are_not_ascii():
     assert mutant.apply('x = ("ü€", 1)\n') == 'x = ("ü€", (2))\n'
 
 
+def test_what_a_debugger_shows_is_no_mutant():
+    found = find_mutants("x = field(repr=False, default=2)\n", "src/m.py", "m")
+    assert [(mutant.before, mutant.after) for mutant in found] == [("2", "(3)")]
+
+
 def test_the_draw_is_seeded_and_reaches_every_package():
     first, again, other = (draw_mutants(ROOT, seed, 60) for seed in (1, 1, 2))
     assert first == again != other
@@ -77,20 +82,25 @@ def test_tests_that_call_the_function_are_chosen_and_others_for_constants(tmp_pa
     rows = [
         {"test": "tests/test_a.py::test_one", "seconds": 1.0, "passed": True, "calls": ["shaketable.own.run"]},
         {"test": "tests/test_a.py::test_two", "seconds": 100.0, "passed": True, "calls": ["shaketable.own.run"]},
+        {"test": "tests/test_a.py::test_five", "seconds": 3.0, "passed": True, "calls": ["shaketable.own.run"]},
+        {"test": "tests/test_own.py::test_six", "seconds": 4.0, "passed": True, "calls": []},
         {"test": "tests/test_b.py::test_three", "seconds": 2.0, "passed": True, "calls": ["shaketable.own.stop"]},
         {"test": "tests/test_b.py::test_four", "seconds": 2.0, "passed": False, "calls": ["shaketable.own.run"]},
     ]
     (tmp_path / "gw0.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     tests = read_calls(tmp_path)
     assert tests[0] == RecordedTest("tests/test_a.py::test_one", 1.0, frozenset({"shaketable.own.run"}))
-    assert len(tests) == 3, "a test that failed shows nothing"
+    assert len(tests) == 5, "a test that failed shows nothing"
     chosen = TestMap(tests, tmp_path)
     inside, constant = (
         find_mutants(code, f"src/shaketable/{name}.py", f"shaketable.{name}")[0]
         for name, code in (("own", "def run():\n    return 1\n"), ("kernels", "SIZE = 2\n"))
     )
-    assert chosen.select(inside) == (["tests/test_a.py::test_one"], 1.0), "the slow test does not fit"
-    assert set(chosen.select(constant)[0]) == {"tests/test_a.py::test_one", "tests/test_b.py::test_three"}
+    own, first, other = "tests/test_own.py::test_six", "tests/test_a.py::test_one", "tests/test_a.py::test_five"
+    assert chosen.select(inside) == ([own, first, other], 8.0), "the slow test does not fit"
+    assert set(chosen.select(constant)[0]) == {first, other, "tests/test_b.py::test_three"}
+    alone = TestMap([one for one in tests if one.name in (first, "tests/test_b.py::test_three")], tmp_path)
+    assert alone.select(inside)[0] == [first, "tests/test_b.py::test_three"], "it may keep its result for later callers"
 
 
 def test_accepted_survivors_exist_and_have_a_reason():

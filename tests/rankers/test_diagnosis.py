@@ -13,6 +13,7 @@ from shaketable.core.registries import RANKERS
 from shaketable.core.seeding import make_item_rng
 from shaketable.datasets.known_answers import build_question_collection, read_known_answers
 from shaketable.rankers.diagnosis.diagnose import diagnose_ranker
+from shaketable.rankers.diagnosis.evidence import compare_margins
 
 
 class Overlap:
@@ -224,3 +225,12 @@ class TestCrossEncoder:
     def test_a_short_maximum_length_is_named(self, encoder, monkeypatch):
         monkeypatch.setattr(encoder, "max_length", 16)
         assert list_kinds(encoder)[0] == "truncation"
+
+
+def test_margins_in_another_form_are_compared_by_separation():
+    usual, other = np.array([0.0, 2.0, np.nan, 1.0]), np.array([3.0, 5.0, 1.0, np.nan])
+    found = compare_margins(usual, other)
+    assert (found.answered, found.larger, found.total) == (2, 2, 2)
+    assert (found.usual, found.ratio) == (1.0, 4.0), "means 1 and 4 over a standard deviation of 1"
+    assert compare_margins(np.zeros(2), other[:2]).ratio == np.inf
+    assert compare_margins(usual[:2], np.zeros(2)).ratio == 0.0

@@ -82,6 +82,12 @@ def test_what_is_not_in_order_is_refused(text, name, at, value, complaint):
         TreePredictor(with_line(text, name, numbers)).predict(ROWS)
 
 
+def test_lines_that_lightgbm_does_not_write_are_refused(text):
+    shrinkage = line(text, "shrinkage")
+    with pytest.raises(BadInput, match="have other lines in tree 0 than LightGBM writes"):
+        TreePredictor(with_line(text, "shrinkage", [*shrinkage[:-1], f"{shrinkage[-1]}\nextra=1"])).predict(ROWS)
+
+
 def test_nodes_that_are_their_own_ancestors_are_refused(text):
     """Each node has one parent and the root has none, but two nodes are each other's parent and cannot be reached."""
     left, right = ["-1", "2", "1", "-5", "-6"], ["3", "-2", "-3", "4", "-4"]

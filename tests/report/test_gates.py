@@ -110,6 +110,7 @@ def test_no_loss():
     for gate, status in (
         (NoRegression("nDCG@10", base), "fail"),
         (NoRegression("nDCG@10", base, tolerance=0.03), "pass"),
+        (NoRegression("nDCG@10", base, tolerance=0.015), "fail"),
         (NoRegression("nDCG@10", base, tolerance=0.03, relative=True), "fail"),
         (NoRegression("nDCG@10", base, tolerance=0.05, relative=True), "pass"),
         (NoRegression("nDCG@10", base, significant=True, failure_status="warn"), "warn"),

@@ -167,10 +167,7 @@ def build_slates(
 ) -> dict[str, tuple[Slate, list[str]]]:
     """Return the slate of each query, best candidate first, and the docnos of its documents."""
     docnos = {qid: rank_docnos(candidates[qid]) for qid in texts if candidates.get(qid)}
-    return {
-        qid: (Slate(texts[qid], tuple(experiment.collection.docs[docno] for docno in some)), some)
-        for qid, some in docnos.items()
-    }
+    return {qid: (Slate(texts[qid], experiment.get_documents(some)), some) for qid, some in docnos.items()}
 
 
 def build_attacker_knowledge(

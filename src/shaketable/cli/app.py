@@ -30,6 +30,7 @@ from shaketable.cli.rank import rank
 from shaketable.cli.report import report
 from shaketable.cli.train import train
 from shaketable.cli.vary import vary
+from shaketable.cli.view import view
 from shaketable.cli.watch import watch
 from shaketable.core.errors import BadInput, Interrupted
 
@@ -101,6 +102,7 @@ app.command()(probe)
 app.command()(parity)
 app.command()(attack)
 app.command()(rank)
+app.command()(view)
 app.command()(vary)
 app.command()(train)
 app.command(name="list")(list_)

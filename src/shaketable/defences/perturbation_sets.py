@@ -271,9 +271,11 @@ def _build_from_pairs(
 
     count = len(words)
     graph = coo_array((np.ones(len(pairs), np.int8), (pairs[:, 0], pairs[:, 1])), shape=(count, count))
-    labels = connected_components(graph, directed=False)[1] if count else np.empty(0, np.int32)
-    order = np.argsort(labels, kind="stable")
-    groups = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1) if count else []
+    groups: list[Ints] = []
+    if count:
+        labels = connected_components(graph, directed=False)[1]
+        order = np.argsort(labels, kind="stable")
+        groups = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
     perturbations: dict[str, tuple[str, ...]] = {}
     chosen: dict[int, Ints] = {}
     for members in groups:

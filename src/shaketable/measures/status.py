@@ -202,9 +202,19 @@ def count_deciding_queries(one: ClassifiedFinding, p: float | None = None, tests
     else:
         allowed = scale.fail_threshold - one.loss
         ratio = (one.most - one.loss) / allowed if allowed > 0 else inf
-    if n <= 0 or not isfinite(ratio) or n * ratio**2 > MAX_DECIDING_QUERIES:
+    return count_narrowing_queries(n, ratio)
+
+
+def count_narrowing_queries(n: int, ratio: float) -> int:
+    """Return how many queries make an interval of `n` queries `ratio` times as narrow; 0 if unknown or too many.
+
+    >>> count_narrowing_queries(50, 2.0), count_narrowing_queries(50, inf)
+    (200, 0)
+    """
+    needed = n * ratio * ratio  # a power would raise OverflowError where a product is infinite
+    if n <= 0 or not isfinite(ratio) or needed > MAX_DECIDING_QUERIES:
         return 0
-    return max(n + 1, MIN_QUERIES, ceil(round(n * ratio**2, 6)))
+    return max(n + 1, MIN_QUERIES, ceil(round(needed, 6)))
 
 
 def _get_scale(one: ClassifiedFinding) -> FacetScale:

@@ -58,7 +58,7 @@ def read_expectations(path: Path) -> Iterator[ExpectedPreference]:
     """Yield the pairs of a file; raise `BadInput` with the line number at the first invalid line."""
     places: dict[str, int] = {}
     for number, row in read_json_objects(path, ()):
-        for one in _parse_crossed(row, path, number) if is_crossed(row) else (_parse_line(row, path, number),):
+        for one in _parse_crossed(row, path, number) if is_crossed(row) else (parse_expectation(row, path, number),):
             if (before := places.setdefault(one.id, number)) != number:
                 raise BadInput(f"the id {quote_value(one.id)} is taken; line {before} has it too", path, number)
             yield one
@@ -74,7 +74,7 @@ def _parse_crossed(row: Row, path: Path, number: int) -> Iterator[ExpectedPrefer
         yield ExpectedPreference(replace(contrast, qid=name), expect, name)
 
 
-def _parse_line(row: Row, path: Path, number: int) -> ExpectedPreference:
+def parse_expectation(row: Row, path: Path, number: int) -> ExpectedPreference:
     """Return the expected preference of a line with one query."""
     if "expect" not in row:
         refuse_published_layout(row, path, number)

@@ -1,9 +1,10 @@
-"""Word differences between two texts as escaped HTML."""
+"""Word differences between two texts, as passages and as escaped HTML."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
@@ -19,6 +20,13 @@ MAX_WORDS = 400
 """The number of words that are compared."""
 
 
+class Passage(NamedTuple):
+    """A run of words of a text; `mark` is "del" or "ins" if only this text has them, and "" otherwise."""
+
+    text: str
+    mark: str = ""
+
+
 def mark_differences(before: str, after: str) -> tuple[Markup, Markup]:
     """Return both texts, with words only of the first in <del> and words only of the second in <ins>.
 
@@ -26,25 +34,39 @@ def mark_differences(before: str, after: str) -> tuple[Markup, Markup]:
     one <del>two</del> three
     one <ins>2</ins> three
     """
+    gone, come = (Markup(" ").join(map(_mark_passage, side)) for side in split_by_difference(before, after))
+    return gone, come
+
+
+def _mark_passage(passage: Passage) -> Markup:
+    return Markup("<{0}>{1}</{0}>").format(passage.mark, passage.text) if passage.mark else escape(passage.text)
+
+
+def split_by_difference(before: str, after: str) -> tuple[list[Passage], list[Passage]]:
+    """Return the passages of both texts in order, for a page that sets texts by script.
+
+    >>> [[tuple(passage) for passage in side] for side in split_by_difference("one two", "one 2")]
+    [[('one', ''), ('two', 'del')], [('one', ''), ('2', 'ins')]]
+    """
     left, right = (clean(text).split()[:MAX_WORDS] for text in (before, after))
-    parts: tuple[list[Markup], list[Markup]] = ([], [])
+    gone: list[Passage] = []
+    come: list[Passage] = []
     matcher = SequenceMatcher(None, left, right, autojunk=False)
     shorter = min(len(left), len(right))
     is_extended = _count_common_ends(left, right) >= MIN_SIMILARITY * shorter
     if matcher.ratio() < MIN_SIMILARITY and shorter >= CONTEXT_WORDS and not is_extended:
-        return escape(" ".join(left)), escape(" ".join(right))
+        return [Passage(" ".join(left))], [Passage(" ".join(right))]
     codes = matcher.get_opcodes()
     for number, (kind, a, b, c, d) in enumerate(codes):
         if kind == "equal":
-            same = _shorten(left[a:b], first=number == 0, last=number == len(codes) - 1)
-            for side in parts:
-                side.append(same)
+            same = Passage(_shorten(left[a:b], first=number == 0, last=number == len(codes) - 1))
+            gone.append(same)
+            come.append(same)
             continue
         if left[a:b]:
-            parts[0].append(Markup("<del>{}</del>").format(" ".join(left[a:b])))
+            gone.append(Passage(" ".join(left[a:b]), "del"))
         if right[c:d]:
-            parts[1].append(Markup("<ins>{}</ins>").format(" ".join(right[c:d])))
-    gone, come = (Markup(" ").join(side) for side in parts)
+            come.append(Passage(" ".join(right[c:d]), "ins"))
     return gone, come
 
 
@@ -55,13 +77,13 @@ def _count_common_ends(left: Sequence[str], right: Sequence[str]) -> int:
     return start + next((i for i, (a, b) in enumerate(tail) if a != b), min(len(left), len(right)) - start)
 
 
-def _shorten(words: Sequence[str], *, first: bool, last: bool) -> Markup:
+def _shorten(words: Sequence[str], *, first: bool, last: bool) -> str:
     """Return a common passage; if it is long, keep only the words next to differences."""
     head = words[:0] if first else words[:CONTEXT_WORDS]
     tail = words[:0] if last else words[-CONTEXT_WORDS:]
     if (first and last) or len(words) <= len(head) + len(tail) + CONTEXT_WORDS:
-        return escape(" ".join(words))
-    return escape(" ".join([*head, "…", *tail]))
+        return " ".join(words)
+    return " ".join([*head, "…", *tail])
 
 
 def describe_difference(before: str, after: str, max_chars: int) -> tuple[str, str]:

@@ -42,6 +42,8 @@ def extend_to_zero(values: Iterable[float]) -> Span:
 
     >>> extend_to_zero([0.2, 1.0])[0], round(extend_to_zero([0.8, 1.0])[0], 3)
     (0.0, 0.788)
+    >>> extend_to_zero([-1.0, -0.2])[1], round(extend_to_zero([-1.0, -0.8])[1], 3), extend_to_zero([-1.0, 1.0])[1] > 1
+    (0.0, -0.788, True)
     """
     values = list(values)
     low, high = pad_span(values)

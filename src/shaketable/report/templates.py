@@ -20,22 +20,26 @@ from shaketable.report.system_table import render_html
 STYLE_FILE, SCRIPT_FILE = "page.css", "page.js"
 
 
-def render_template(name: str, context: Mapping[str, Any]) -> str:
-    """Return a template of this package as a page; every text of the context is escaped."""
+def render_template(name: str, context: Mapping[str, Any], script: str = SCRIPT_FILE, connect: bool = False) -> str:
+    """Return a template of this package with a script as a page; every text of the context is escaped."""
     shared = {
         "on_dark": DARK_MODE_COLORS,
         "style": Markup(read_resource(STYLE_FILE)),
-        "script": Markup(read_resource(SCRIPT_FILE)),
-        "policy": Markup(build_content_policy()),
+        "script": Markup(read_resource(script)),
+        "policy": Markup(build_content_policy(script, connect)),
     }
     return clean(_build_environment().get_template(name).render({**shared, **context}))
 
 
-def build_content_policy() -> str:
-    """Return the content security policy: inline styles, and only the script with this hash."""
-    digest = base64.b64encode(hashlib.sha256(read_resource(SCRIPT_FILE).encode()).digest()).decode()
+def build_content_policy(script: str = SCRIPT_FILE, connect: bool = False) -> str:
+    """Return the content security policy: inline styles, and only the script with this hash.
+
+    With `connect`, the script may send requests to the server of the page.
+    """
+    digest = base64.b64encode(hashlib.sha256(read_resource(script).encode()).digest()).decode()
     allowed = f"style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
-    return f"default-src 'none'; base-uri 'none'; form-action 'none'; {allowed}"
+    requests = "; connect-src 'self'" if connect else ""
+    return f"default-src 'none'; base-uri 'none'; form-action 'none'; {allowed}{requests}"
 
 
 @cache

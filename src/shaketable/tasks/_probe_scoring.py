@@ -135,11 +135,11 @@ def _score_in_lists(experiment: Experiment, ranker: str, drawn: Mapping[str, Pro
     }
 
 
-def _find_candidates(experiment: Experiment, drawn: ProbeBatch, i: int) -> tuple[list[Doc], int]:
+def _find_candidates(experiment: Experiment, drawn: ProbeBatch, i: int) -> tuple[tuple[Doc, ...], int]:
     """Return the candidates of a pair's query, and the index of the original among them, or -1."""
     docno = drawn.docnos[i] if drawn.docnos else ""
     listed = experiment.candidates.get(drawn.qids[drawn.query_indices[i]], {})
     if not docno or docno not in listed:
-        return [], -1
+        return (), -1
     docnos = list(listed)
-    return [experiment.collection.docs[one] for one in docnos], docnos.index(docno)
+    return experiment.get_documents(docnos), docnos.index(docno)

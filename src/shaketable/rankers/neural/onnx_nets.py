@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -20,42 +21,41 @@ NO_GRADIENTS_REASON = "an ONNX file has no gradients; use hf: or st: with the or
 PROBE = ("a", "b c")
 
 
-class OnnxCrossEncoder(CrossEncoder):
+class _OnnxNet:
+    """The traits of a net whose model is an ONNX file."""
+
+    @property
+    @abstractmethod
+    def graph(self) -> OnnxGraph:
+        """The inputs, outputs and files of the model."""
+
+    @property
+    def mixes_rows(self) -> bool:
+        return self.graph.is_quantised_dynamically
+
+    @property
+    def no_gradients_reason(self) -> str:
+        return NO_GRADIENTS_REASON
+
+
+class OnnxCrossEncoder(_OnnxNet, CrossEncoder):
     """A cross-encoder whose logits an ONNX file computes."""
 
     kind: ClassVar[str] = "onnx_cross_encoder"
 
     @property
     def graph(self) -> OnnxGraph:
-        """The inputs, outputs and files of the model."""
         return cast(OnnxGraph, self.model.graph)
 
-    @property
-    def mixes_rows(self) -> bool:
-        return self.graph.is_quantised_dynamically
 
-    @property
-    def no_gradients_reason(self) -> str:
-        return NO_GRADIENTS_REASON
-
-
-class OnnxBiEncoder(BiEncoder):
+class OnnxBiEncoder(_OnnxNet, BiEncoder):
     """A bi-encoder whose token vectors, or text vectors, an ONNX file computes."""
 
     kind: ClassVar[str] = "onnx_bi_encoder"
 
     @property
     def graph(self) -> OnnxGraph:
-        """The inputs, outputs and files of the model."""
         return cast(OnnxGraph, self.encoder.graph)
-
-    @property
-    def mixes_rows(self) -> bool:
-        return self.graph.is_quantised_dynamically
-
-    @property
-    def no_gradients_reason(self) -> str:
-        return NO_GRADIENTS_REASON
 
 
 def read_onnx_net(folder: Path, max_length: int, pooling: str) -> OnnxCrossEncoder | OnnxBiEncoder:
