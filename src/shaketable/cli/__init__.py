@@ -6,8 +6,8 @@ import codecs
 import io
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 INTERNAL_ERROR_EXIT_CODE = 70
@@ -51,7 +51,7 @@ def _run_app(arguments: list[str] | None) -> int:
 
     code: object = 0
     try:
-        with interrupt_on_stop_signals():
+        with interrupt_on_stop_signals(), _shorten_our_warnings():
             code = app(args=arguments, prog_name="shaketable", standalone_mode=False)
         sys.stdout.flush()  # report a full disk now
     except Interrupted as error:
@@ -61,6 +61,28 @@ def _run_app(arguments: list[str] | None) -> int:
     except KeyboardInterrupt:
         _exit_with_message("stopped", get_interrupt_exit_code())
     return code if isinstance(code, int) else 0
+
+
+@contextmanager
+def _shorten_our_warnings() -> Iterator[None]:
+    """Print a warning on an old name as one line, without the file and the line of our code."""
+    import warnings
+
+    from shaketable.cli.console import notify
+    from shaketable.core.deprecation import DeprecatedNameWarning
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, DeprecatedNameWarning):
+            notify(f"shaketable: {message}")
+        else:
+            show_others(message, category, *where, **more)
+
+    show_others = warnings.showwarning
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = show_others
 
 
 def _configure_streams() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, signature
 from typing import Annotated, Any
@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from shaketable import __version__
 from shaketable.cli.attack import attack
 from shaketable.cli.audit import audit
 from shaketable.cli.board import board
@@ -32,8 +33,6 @@ from shaketable.cli.vary import vary
 from shaketable.cli.view import view
 from shaketable.cli.watch import watch
 from shaketable.core.errors import BadInput, Interrupted
-
-RESULT_LIBRARIES = ("numpy", "scipy", "ir-measures", "numba", "torch", "transformers", "lightgbm", "onnxruntime")
 
 
 class Commands(TyperGroup):
@@ -113,23 +112,15 @@ app.command()(watch)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
         from platform import python_version
 
-        typer.echo(f"shaketable {version('shaketable')}")
-        typer.echo(", ".join([f"Python {python_version()}", *_list_versions()]))
+        from shaketable.core.extras import installed_version
+        from shaketable.core.provenance import VERSIONED_LIBRARIES
+
+        found = ((name, installed_version(name)) for name in VERSIONED_LIBRARIES)
+        typer.echo(f"shaketable {__version__}")
+        typer.echo(", ".join([f"Python {python_version()}", *(f"{name} {known}" for name, known in found if known)]))
         raise typer.Exit
-
-
-def _list_versions() -> Iterator[str]:
-    """Yield the versions of the libraries on which results depend, if they are installed."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    for name in RESULT_LIBRARIES:
-        try:
-            yield f"{name} {version(name)}"
-        except PackageNotFoundError:
-            continue
 
 
 @app.callback()

@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 from shaketable.cli.help import prepare_help
+from shaketable.core.deprecation import resolve_name
 
 
 class GroupedCommand(TyperCommand):
@@ -20,8 +21,15 @@ class GroupedCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if not ctx.resilient_parsing:
+            args = [_replace_old_flag(self.name, word) for word in args]
             _check_numbers(self, ctx, args)
         return super().parse_args(ctx, args)
+
+
+def _replace_old_flag(command: str | None, word: str) -> str:
+    """Return a word of the command line, with the current name of a flag."""
+    flag, equals, value = word.partition("=")
+    return f"{resolve_name(f'flag of {command}', flag)}{equals}{value}"
 
 
 def _check_numbers(command: Any, ctx: Any, args: list[str]) -> None:

@@ -18,7 +18,11 @@ META_EXTRAS = ("all",)
 def list_extra_libraries() -> dict[str, tuple[str, ...]]:
     """Return extra -> the distribution names of its libraries."""
     brought: dict[str, list[str]] = {CORE_EXTRA: []}
-    for line in requires("shaketable") or ():
+    try:
+        requirements = requires("shaketable") or ()
+    except PackageNotFoundError:  # a source tree that is not installed: its extras count as absent
+        requirements = ()
+    for line in requirements:
         name = re.match(r"[\w.-]+", line)
         extra = re.search(r"""extra == ["']([\w-]+)["']""", line)
         if name and not (extra and extra[1] in META_EXTRAS):

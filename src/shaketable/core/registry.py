@@ -24,6 +24,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from shaketable.core.deprecation import resolve_name
 from shaketable.core.errors import BadInput, UnknownName, explain_user_errors
 from shaketable.core.home import home_folder
 from shaketable.core.import_object import OBJECT_PATTERN, import_object
@@ -88,6 +89,8 @@ class Registry:
         if target := self.builtin_rows.get(name):
             return _import_class(target)
         if name not in self.rows:
+            if (current := resolve_name(self.kind, name)) != name:
+                return self.get_class(current)
             raise UnknownName(self.kind, name, self.rows)
         return _import_class(self.rows[name])
 
@@ -189,7 +192,7 @@ class Registry:
 
     def _build_row(self, name: str, args: list[Any], named: dict[str, Any], text: str) -> Any:
         make = self.get_class(name)
-        if name not in self.builtin_rows and self._needs_adapter(make):
+        if name not in self.builtin_rows and name in self.rows and self._needs_adapter(make):
             inside = ", ".join([*map(repr, args), *(f"{key}={value!r}" for key, value in named.items())])
             return self.get_class(self.function_adapter)(self.rows[name] + (f"({inside})" if inside else ""))
         if not dataclasses.is_dataclass(make):  # a class of an installed package
