@@ -51,7 +51,7 @@ def _get_bm25(items: RankedList) -> Floats:
 
 
 def _fuse_with_bm25(items: RankedList) -> Floats:
-    """Fuse the base and BM25 for the recognised texts, independent of the order of the input (reciprocal rank fusion)."""
+    """Fuse the base and BM25 for the recognised texts in any input order (reciprocal rank fusion)."""
     return 1 / (10 + _compute_ranks(items.scores)) + 0.5 / (10 + _compute_ranks(_get_bm25(items)))
 
 

@@ -19,7 +19,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
-from benchmarks.server_faults.servers import PlantedServer, score_by_position, fail_open, make_broken, make_healthy
+from benchmarks.server_faults.servers import PlantedServer, fail_open, make_broken, make_healthy, score_by_position
 from tests.servers import Server, running
 
 from shaketable.core.documents import Slate
