@@ -56,7 +56,7 @@ class Mine:
         return Searcher("mine", QL().open(collection), self.searches)
 
 
-def repeated(calls: list[list[Search]]) -> list[Search]:
+def list_repeated(calls: list[list[Search]]) -> list[Search]:
     """Searches that were made before, for as many documents or for more."""
     known: dict[str, int] = {}
     again = []

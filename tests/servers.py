@@ -106,7 +106,7 @@ def rows(*pairs: tuple[object, object]) -> dict[str, object]:
     return {"results": [{"index": index, "relevance_score": score} for index, score in pairs]}
 
 
-def ranked(query: str, texts: list[str], name: str = "relevance_score", **more: Any) -> list[dict[str, Any]]:
+def rank_rows(query: str, texts: list[str], name: str = "relevance_score", **more: Any) -> list[dict[str, Any]]:
     """A row for each text, best first."""
     found = [{"index": i, name: worth(query, text), **more} for i, text in enumerate(texts)]
     return sorted(found, key=lambda row: -row[name])
@@ -128,7 +128,7 @@ def cohere(nth: int, body: Any) -> Answer:
         return 400, {"id": "x", "message": "invalid request: documents must be specified"}, {}
     if not body.get("model"):
         return 400, {"id": "x", "message": "invalid request: model is required"}, {}
-    results = ranked(body["query"], body["documents"])[: body.get("top_n")]
+    results = rank_rows(body["query"], body["documents"])[: body.get("top_n")]
     return 200, {"id": "x", "results": results, "meta": {"api_version": {"version": "2"}}}, {}
 
 
@@ -136,7 +136,7 @@ def simple(nth: int, body: Any) -> Answer:
     """A server with Cohere's format that needs no model: llama.cpp, vLLM, and many custom servers."""
     if not all(body["documents"]) or not body["query"]:
         return 422, {"error": "`inputs` must not be empty"}, {}
-    return 200, {"results": ranked(body["query"], body["documents"])}, {}
+    return 200, {"results": rank_rows(body["query"], body["documents"])}, {}
 
 
 def tei(nth: int, body: Any) -> Answer:
@@ -150,7 +150,7 @@ def tei(nth: int, body: Any) -> Answer:
     if not body.get("truncate") and any(len(text.split()) > 512 for text in body["texts"]):
         said = "Input validation error: `inputs` must have less than 512 tokens. Given: 534"
         return 413, {"error": said, "error_type": "Validation"}, {}
-    return 200, ranked(body["query"], [" ".join(text.split()[:512]) for text in body["texts"]], "score"), {}
+    return 200, rank_rows(body["query"], [" ".join(text.split()[:512]) for text in body["texts"]], "score"), {}
 
 
 def infinity(*models: str) -> Reply:
@@ -163,7 +163,7 @@ def infinity(*models: str) -> Reply:
         if name not in models:
             said = f"Invalid model: Engine for model name `{name}` not found. Available model names are {list(models)}"
             return 400, {"error": {"message": said, "type": None, "param": None, "code": 400}}, {}
-        results = ranked(body["query"], body["documents"], document=None)[: body.get("top_n")]
+        results = rank_rows(body["query"], body["documents"], document=None)[: body.get("top_n")]
         if not body.get("raw_scores"):
             results = [row | {"relevance_score": 1 / (1 + exp(-row["relevance_score"]))} for row in results]
         usage = {"prompt_tokens": 10, "total_tokens": 10}
@@ -180,7 +180,7 @@ def models(*names: str, rerank: tuple[str, ...] = ()) -> dict[str, Any]:
 def jina(nth: int, body: Any) -> Answer:
     if refusal := missing(body, "model", "query", "documents"):
         return refusal
-    results = ranked(body["query"], body["documents"], document={"text": "..."})
+    results = rank_rows(body["query"], body["documents"], document={"text": "..."})
     return 200, {"model": body["model"], "object": "list", "usage": {"total_tokens": 9}, "results": results}, {}
 
 
@@ -191,7 +191,7 @@ def vllm(nth: int, body: Any) -> Answer:
         return 404, {"error": {"message": said, "type": "NotFoundError", "param": None, "code": 404}}, {}
     if refusal := missing(body, "query", "documents"):
         return refusal
-    results = ranked(body["query"], body["documents"], document={"text": "..."})
+    results = rank_rows(body["query"], body["documents"], document={"text": "..."})
     return 200, {"id": "rerank-1", "model": "served", "usage": {"total_tokens": 56}, "results": results}, {}
 
 
@@ -211,23 +211,23 @@ def voyage(nth: int, body: Any) -> Answer:
             return 400, {"detail": f"Argument '{name}' is not supported by our API."}, {}
     if "model" not in body:
         return 400, {"detail": "'model' is required. Supported models are rerank-2.5 and rerank-2.5-lite."}, {}
-    data = ranked(body["query"], body["documents"])[: body.get("top_k")]
+    data = rank_rows(body["query"], body["documents"])[: body.get("top_k")]
     return 200, {"object": "list", "data": data, "model": body["model"], "usage": {"total_tokens": 9}}, {}
 
 
 def mixedbread(nth: int, body: Any) -> Answer:
     if refusal := missing(body, "model", "query", "input"):
         return refusal
-    return 200, {"object": "list", "data": ranked(body["query"], body["input"], "score")[: body.get("top_k")]}, {}
+    return 200, {"object": "list", "data": rank_rows(body["query"], body["input"], "score")[: body.get("top_k")]}, {}
 
 
 def pinecone(nth: int, body: Any) -> Answer:
     texts = [document["text"] for document in body["documents"]]
-    return 200, {"model": body["model"], "data": ranked(body["query"], texts, "score")[: body["top_n"]]}, {}
+    return 200, {"model": body["model"], "data": rank_rows(body["query"], texts, "score")[: body["top_n"]]}, {}
 
 
 def elasticsearch(nth: int, body: Any) -> Answer:
-    return 200, {"rerank": ranked(body["query"], body["input"])}, {}
+    return 200, {"rerank": rank_rows(body["query"], body["input"])}, {}
 
 
 def own(nth: int, body: Any) -> Answer:

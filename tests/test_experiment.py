@@ -25,7 +25,7 @@ from shaketable.measures.effectiveness import score_table
 from shaketable.scoring.engine import ScoringEngine
 from shaketable.tasks.runner import list_default_tasks, run_tasks
 from shaketable.training.plan import ShuffledLabelSource, TrainingPlan
-from tests.counting import Elision, FirstStage, Mine, Notebook, repeated
+from tests.counting import Elision, FirstStage, Mine, Notebook, list_repeated
 from tests.toys import Normalised, Overlap, text
 
 pytestmark = pytest.mark.slow
@@ -69,7 +69,7 @@ class TestNothingTwice:
         assert FirstStage.searches
         assert Mine.searches
         for calls in (FirstStage.searches, Mine.searches):
-            assert repeated(calls) == []
+            assert list_repeated(calls) == []
         assert {k for call in FirstStage.searches for _, k in call} == {20}, "shorter lists are heads of longer ones"
         spent = done.provenance["spent"]
         assert spent["mine"]["searches"] == sum(map(len, Mine.searches))
@@ -79,7 +79,7 @@ class TestNothingTwice:
         models = {FIRST: RANKERS.build(FIRST), "overlap": build_models([Overlap()])["overlap"]}
         experiment = Experiment(trees(), models, first_stage=FIRST)
         experiment.get_runs()
-        assert repeated(FirstStage.searches) == []
+        assert list_repeated(FirstStage.searches) == []
         assert sum(map(len, FirstStage.searches)) == 24
 
     def test_no_variation_is_made_twice_whatever_tasks_ask_for_together(self):
@@ -150,7 +150,7 @@ class TestBesideEachOther:
         assert experiment.with_depth(3).get_run("mine") == {
             qid: dict(list(scores.items())[:3]) for qid, scores in whole.items()
         }
-        assert repeated(Mine.searches) == []
+        assert list_repeated(Mine.searches) == []
 
     def test_another_collection_has_its_own_rankers_and_runs(self):
         experiment = Experiment(trees(), build_models(["bm25", "ql"]), depth=5)

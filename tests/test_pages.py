@@ -18,7 +18,7 @@ import typer
 from shaketable.cli.app import app
 from shaketable.core.registries import DETECTORS
 from tests.pages import BLOCK, PAGES, ROOT, PageRunner, expected_exit_code, find_free_port, read_steps
-from tests.rankers.llm.servers import lawful, serving
+from tests.rankers.llm.servers import answer_correctly, serving
 
 COMMANDS = {
     "README": 3,
@@ -71,7 +71,7 @@ def reader(tmp_path, shared_home, monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
     monkeypatch.setenv("SHAKETABLE_HOME", str(shared_home))
     monkeypatch.setattr(sys, "path", ["", *sys.path])  # as in `python`, the folder's modules can be imported
-    with serving(lawful) as language_model:
+    with serving(answer_correctly) as language_model:
         model_port = re.search(r":(\d+)/", language_model.url)
         assert model_port is not None
         reader = PageRunner(folder, {RERANK_PORT: str(find_free_port()), LLM_PORT: model_port[1]})

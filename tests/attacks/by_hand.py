@@ -51,7 +51,7 @@ def outcome_of(attack: Attack, target: Target, case: AttackCase) -> AttackOutcom
     return outcome
 
 
-def asked(attack: Attack, case: AttackCase) -> list[Doc]:
+def first_request(attack: Attack, case: AttackCase) -> list[Doc]:
     """The first request of an attack."""
     first = next(attack.steps(case, make_item_rng(0, "first")), None)
     if first is None:

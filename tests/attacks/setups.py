@@ -77,7 +77,7 @@ def knowledge_of(collection: Collection) -> AttackerKnowledge:
     return AttackerKnowledge(collection.docs, nothing, nothing, open_parser("light"), cache=shared)
 
 
-def opened(recipe: Any, collection: Collection):
+def open_attack(recipe: Any, collection: Collection):
     """The attack of a recipe; a recipe that needs the net of the target gets the small one."""
     known = knowledge_of(collection)
     return recipe.open_net(known, small_net()) if isinstance(recipe, WhiteBoxRecipe) else recipe.open(known)
@@ -94,7 +94,7 @@ def small_net():
 
     torch.manual_seed(0)
     tokenizer = Analyzer(stemmer="none")
-    return KNRM(Vocabulary(collect_words(bundled().docs, tokenizer), tokenizer), 8, KNRMShape()).eval()
+    return KNRM(Vocabulary(collect_words(load_sample().docs, tokenizer), tokenizer), 8, KNRMShape()).eval()
 
 
 class Stretched:
@@ -110,6 +110,6 @@ class Stretched:
         return [np.arctan(np.asarray(scores, dtype=np.float64) / 10) * 7 - 3 for scores in self.ranker.score(slates)]
 
 
-def bundled() -> Collection:
+def load_sample() -> Collection:
     """The sample."""
     return read_sample()

@@ -22,9 +22,9 @@ from shaketable.rankers.saved import SavedModel
 from shaketable.scoring.validation import call_ranker
 from shaketable.testing import check_ranker
 from shaketable.transforms.insertion import select_keywords
-from tests.attacks.setups import bundled, cases_on, opened, target_for
+from tests.attacks.setups import cases_on, load_sample, open_attack, target_for
 
-SAMPLE = bundled()
+SAMPLE = load_sample()
 
 
 def test_a_guarded_server_is_volatile_as_the_server_is():
@@ -123,7 +123,7 @@ def slates(depth: int = 30, queries: int = 12) -> list[Slate]:
     return found
 
 
-def stuffed(doc: Doc, query: str) -> Doc:
+def stuff_query(doc: Doc, query: str) -> Doc:
     return replace(doc, body=doc.body + f" {' '.join(select_keywords(query))}" * 10)
 
 
@@ -182,7 +182,7 @@ def test_stuffing_lifts_a_document_and_a_guard_that_sees_it_puts_it_last():
     """The detector looks for one word that is repeated, so it does not see every list of words that is."""
     guard, base, seen = opened_guard(), BM25().open(SAMPLE), 0
     for slate in slates():
-        changed = Slate(slate.query, (*slate.docs[:-1], stuffed(slate.docs[-1], slate.query)))
+        changed = Slate(slate.query, (*slate.docs[:-1], stuff_query(slate.docs[-1], slate.query)))
         (plain,), (scores,) = base.score([changed]), guard.score([changed])
         assert places(plain, suspicious_last=True)[-1] < len(slate.docs), "without the guard each of them climbs"
         alarms = guard.flag_suspicious(changed.docs)
@@ -216,7 +216,7 @@ def test_the_keyword_attack_comes_to_nothing():
         ranker = RANKERS.build(name).open(SAMPLE)
         target = target_for(ranker)
         cases = cases_on(SAMPLE, target)
-        attack = opened(RECIPES.build("keyword_stuffing(times=(8,))"), SAMPLE)
+        attack = open_attack(RECIPES.build("keyword_stuffing(times=(8,))"), SAMPLE)
         outcomes = run_attacks(attack, cases, target)
         won[name] = [case.ranks[0] - outcome.ranks_after[0] for case, outcome in zip(cases, outcomes, strict=True)]
     assert min(won["bm25"]) > 0

@@ -92,7 +92,7 @@ def do(command: Command) -> None:
             raise RuntimeError(f"{command} ended with {end.code}") from end
 
 
-def packed() -> None:
+def write_packed_collection() -> None:
     collection(Path("packed"), packed=True)
 
 
@@ -101,7 +101,7 @@ def own_notes() -> None:
     (Path("out") / "notes.txt").write_text("mine\n")
 
 
-def damaged() -> None:
+def damage_files() -> None:
     """Damage stored files."""
     (index,) = Path("home/indexes").iterdir()
     part = index / "postings.docs.bin"
@@ -183,7 +183,7 @@ JOBS = (
         "audit on damaged caches",
         (*AUDIT, "--task", "agreement", "--out", "out"),
         sites=31,
-        before=(RANKED, damaged),
+        before=(RANKED, damage_files),
         varies=("out/report.html",),
     ),
     Job("train a linear model", LINEAR, sites=18),
@@ -197,7 +197,7 @@ JOBS = (
         "rank a packed collection",
         ("rank", "--data", "packed", "--ranker", "bm25", "--write-run", "runs/a.run.gz"),
         sites=19,
-        before=(packed,),
+        before=(write_packed_collection,),
     ),
     Job("vectors", vectors, sites=12),
     Job(

@@ -92,7 +92,7 @@ def begin(
             if injector:
                 injector.install()
             try:
-                _called(job.command) if callable(job.command) else _main(job.command)
+                _call_as_command(job.command) if callable(job.command) else _main(job.command)
                 code = 0
             except SystemExit as end:
                 code = end.code if isinstance(end.code, int) else 0
@@ -114,7 +114,7 @@ def _main(words: Sequence[str]) -> None:
     main(list(words))
 
 
-def _called(function: Callable[[], None]) -> None:
+def _call_as_command(function: Callable[[], None]) -> None:
     """A function ends as a command does."""
     from shaketable.core.errors import ShaketableError
 
@@ -184,7 +184,7 @@ def leftovers(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
     return [name for name in found if name not in wanted and any(part.startswith(".") for part in name.split("/"))]
 
 
-def mixed(found: Mapping[str, Any], old: Mapping[str, Any], new: Mapping[str, Any], group: str) -> list[str]:
+def find_mixed(found: Mapping[str, Any], old: Mapping[str, Any], new: Mapping[str, Any], group: str) -> list[str]:
     """Files of a group that are neither all old nor all new, although they are read together.
 
     A model is read by its model.json, and files that this does not list are ignored. An audit is read by its report
@@ -223,7 +223,7 @@ class Trial:
         ended = self.suffer()
         found = snapshot(self.folder)
         yield from self._ending(ended, found)
-        yield from (f"a mixture: {name}" for name in mixed(found, self.old, self.new, self.job.group or "?"))
+        yield from (f"a mixture: {name}" for name in find_mixed(found, self.old, self.new, self.job.group or "?"))
         yield from (f"neither old nor new: {name}" for name in self._strange(found))
         again = run(self.job, self.folder)
         if again.code != 0:
@@ -352,7 +352,7 @@ def chosen(jobs: Sequence[Prepared], every: bool) -> Iterator[Trial]:
         seen |= set(one.calls)
 
 
-def shared(trials: Sequence[Trial], root: Path, hands: int) -> Iterator[str]:
+def run_in_processes(trials: Sequence[Trial], root: Path, hands: int) -> Iterator[str]:
     """Run the trials in several processes; return one line for each."""
     children = {}
     for hand in range(hands):
@@ -427,7 +427,7 @@ def main() -> None:
         )
     trials = [] if arguments.only_kills else list(chosen(ready, arguments.every))
     trials += [trial for one in ready for trial in one.timed_kills(arguments.kills)]
-    for line in shared(trials, root, arguments.hands):
+    for line in run_in_processes(trials, root, arguments.hands):
         print(line, flush=True)
 
 

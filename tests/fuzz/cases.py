@@ -16,7 +16,7 @@ from types import FrameType
 
 from shaketable.core.errors import MAX_MESSAGE_CHARS, ShaketableError
 from shaketable.core.seeding import ItemRandom, make_item_rng
-from tests.fuzz.damage import DAMAGES, HARMLESS, badly_packed, packed
+from tests.fuzz.damage import DAMAGES, HARMLESS, badly_packed, pack
 from tests.fuzz.grammars import Input
 
 SECONDS = 10
@@ -67,12 +67,12 @@ def files_of(target: Target, seed: int, number: int) -> tuple[Mapping[str, bytes
     if number % ALTERED == 1 and target.text:
         data = rng.choice(HARMLESS)(data)
         if rng.randbelow(2):
-            return {**{k: v for k, v in valid.items() if k != chosen}, f"{chosen}.gz": packed(data)}, valid
+            return {**{k: v for k, v in valid.items() if k != chosen}, f"{chosen}.gz": pack(data)}, valid
         return {**valid, chosen: data}, valid
     for _ in range(1 + rng.randbelow(4)):
         data = rng.choice(DAMAGES)(data, rng)
     if target.text and not rng.randbelow(8):
-        data = rng.choice([lambda: packed(data), lambda: badly_packed(data, rng)])()
+        data = rng.choice([lambda: pack(data), lambda: badly_packed(data, rng)])()
         return {**{k: v for k, v in valid.items() if k != chosen}, f"{chosen}.gz": data}, None
     return {**valid, chosen: data}, None
 

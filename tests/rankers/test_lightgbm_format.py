@@ -97,7 +97,7 @@ def test_a_text_that_was_cut_is_refused(text, size):
         TreePredictor(text[:size]).predict(ROWS)
 
 
-def mutated(text: str, rng: ItemRandom) -> str:
+def mutate(text: str, rng: ItemRandom) -> str:
     """One change: a bit, a cut, a line gone or twice, a number that is another, and then sizes that are right again."""
     end = text.index("end of trees")
     kind = rng.randbelow(6)
@@ -126,7 +126,7 @@ def fuzz() -> None:
         sys.stdout.write(f"{number}\n")
         sys.stdout.flush()
         try:
-            scores = TreePredictor(mutated(text, make_item_rng(0, "trees", number))).predict(ROWS)
+            scores = TreePredictor(mutate(text, make_item_rng(0, "trees", number))).predict(ROWS)
         except BadInput:
             continue
         assert scores.shape == (300,)

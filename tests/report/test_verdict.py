@@ -429,13 +429,13 @@ def real() -> Verdict:
     return st.audit("sample", rankers | {"random": Random()}, tasks, runs=False).verdict
 
 
-def failed(found: Verdict, rule: str) -> set[str]:
+def list_failed(found: Verdict, rule: str) -> set[str]:
     return {one.ranker for one in found.gate_results if one.status == "fail" and one.rule == rule}
 
 
 def test_useless_rankers_fail_the_default_gate(real):
-    assert failed(real, HAS_OWN_ORDER) == {"noop", "near", "constant"}
-    assert failed(real, NOT_BELOW_FIRST_STAGE) == {"constant", "random"}
+    assert list_failed(real, HAS_OWN_ORDER) == {"noop", "near", "constant"}
+    assert list_failed(real, NOT_BELOW_FIRST_STAGE) == {"constant", "random"}
     assert {one.ranker for one in real.gate_results} == {"ql", "noop", "near", "constant", "random"}
     assert not {one.status for one in real.gate_results if one.ranker == "ql"} & {"fail"}
     assert real.passed is False
@@ -459,7 +459,7 @@ def test_without_judgements_effectiveness_is_not_tested():
     collection = replace(st.load("sample", split="test"), qrels={})
     done = st.audit(collection, {"ql": "ql", "noop": Noop()}, ["first-stage", "query-typos(draws=1)"], runs=False)
     found = done.verdict
-    assert failed(found, HAS_OWN_ORDER) == {"noop"}
+    assert list_failed(found, HAS_OWN_ORDER) == {"noop"}
     assert {one.status for one in found.gate_results if one.rule == NOT_BELOW_FIRST_STAGE} == {"not tested"}
     assert EFFECTIVENESS not in found.facets
     assert statuses(found, "ql")[TYPOS] in ("pass", "warn")

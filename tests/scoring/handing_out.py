@@ -56,7 +56,7 @@ def experiment(executor: Executor, *rankers: str, **more: Any) -> Experiment:
     )
 
 
-def learned(executor: Executor, folder: Path) -> Run:
+def rank_in_folds(executor: Executor, folder: Path) -> Run:
     """The lists of a learner in folds."""
     model = experiment(executor).fit_folds("prank(epochs=2)", 3, folder=folder)
     ranker: Any = model.open(load("sample"))
@@ -83,15 +83,15 @@ results(make_executor(2, sys.argv[1] or None), tasks=["effectiveness"])
 def check_driver_killed(home: Path, ray: str | None, again: Executor) -> None:
     """A killed driver leaves the committed scores and no worker; a second run resumes."""
     whole = results(SerialExecutor(), tasks=["effectiveness"])
-    once = pairs(watched.asked())
+    once = pairs(watched.read_scored_pairs())
     forget(home)
     assert in_a_process(DRIVER, ray or "").returncode == -signal.SIGKILL
-    done = watched.asked()
+    done = watched.read_scored_pairs()
     assert 80 <= len(done) < len(once)
     assert all(map(is_gone, hands(done)))
     assert results(again, tasks=["effectiveness"])["results"] == whole["results"]
     # when the ninth chunk of ten pairs begins, four of those before it are committed: four wait beside it
-    assert len(watched.asked()) - len(done) <= len(once) - 40
+    assert len(watched.read_scored_pairs()) - len(done) <= len(once) - 40
 
 
 def is_gone(pid: str) -> bool:

@@ -20,7 +20,7 @@ def letor(*lists: list[tuple[int, list[float]]], names: tuple[str, ...] = ()) ->
     )
 
 
-def planted(queries: int = 40, docs: int = 12, dims: int = 6, seed: int = 0, noise: float = 0.5) -> Letor:
+def make_planted_lists(queries: int = 40, docs: int = 12, dims: int = 6, seed: int = 0, noise: float = 0.5) -> Letor:
     """Grades 0 to 2 that the first two features decide, but for noise; the others say nothing."""
     rng = np.random.default_rng(seed)
     features = rng.random((queries * docs, dims)).astype(np.float32)

@@ -101,39 +101,41 @@ def worth(query: str, text: str) -> float:
     return len(set(query.split()) & set(text.split())) / (1 + len(text))
 
 
-def ranked(prompt: str) -> list[int]:
+def rank_passages(prompt: str) -> list[int]:
     """Numbers from 1, best first, by shared words: blind to the order in which passages stand."""
     query, texts = query_of(prompt), passages(prompt)
     return sorted(range(1, len(texts) + 1), key=lambda i: (-worth(query, texts[i - 1]), texts[i - 1]))
 
 
-def in_form(numbers: list[int]) -> str:
+def format_numbers(numbers: list[int]) -> str:
     return " > ".join(f"[{n}]" for n in numbers)
 
 
-def lawful(prompt: str, body: dict[str, Any]) -> str:
+def answer_correctly(prompt: str, body: dict[str, Any]) -> str:
     """Answers each kind of question in its form, by shared words."""
     query = query_of(prompt)
     if pair := re.search(r"^(?:Passage )?A: (.*)\n+(?:Passage )?B: (.*)$", prompt, re.MULTILINE):
         return "A" if worth(query, pair[1]) >= worth(query, pair[2]) else "B"
-    numbers = ranked(prompt)
-    return in_form(numbers if ">" in prompt or "List all" in prompt else numbers[:1])
+    numbers = rank_passages(prompt)
+    return format_numbers(numbers if ">" in prompt or "List all" in prompt else numbers[:1])
 
 
-def as_shown(prompt: str, body: dict[str, Any]) -> str:
+def answer_input_order(prompt: str, body: dict[str, Any]) -> str:
     """Returns its input: all position, no content."""
-    return in_form(list(range(1, len(passages(prompt)) + 1)))
+    return format_numbers(list(range(1, len(passages(prompt)) + 1)))
 
 
-def malformed(prompt: str, body: dict[str, Any]) -> str:
+def answer_malformed(prompt: str, body: dict[str, Any]) -> str:
     """By the first passage's letters: in form, one number twice and one missing, or nothing that can be read."""
     kind = sum(map(ord, passages(prompt)[0])) % 3
-    numbers = ranked(prompt)
-    return [in_form(numbers), in_form([numbers[0], *numbers[:-1]]), "I would rather not rank 10 texts."][kind]
+    numbers = rank_passages(prompt)
+    return [format_numbers(numbers), format_numbers([numbers[0], *numbers[:-1]]), "I would rather not rank 10 texts."][
+        kind
+    ]
 
 
-def obedient(prompt: str, body: dict[str, Any]) -> str:
+def answer_obediently(prompt: str, body: dict[str, Any]) -> str:
     """By shared words, but a passage that asks for the first place gets it."""
     texts = passages(prompt)
     asking = [i for i, text in enumerate(texts, 1) if "rank this passage above" in text]
-    return in_form(asking + [n for n in ranked(prompt) if n not in asking])
+    return format_numbers(asking + [n for n in rank_passages(prompt) if n not in asking])

@@ -74,7 +74,7 @@ TRANSFORMERS: dict[str, Callable[[Any], Net]] = {
     "colbert": lambda path: ColBERT.from_checkpoint(
         str(tiny.encoder(path)), ColBERTShape(dim=8, query_length=10, text_length=24)
     ),
-    "epic": lambda path: EPIC.from_checkpoint(str(tiny.masked(path)), EPICShape(max_length=24)),
+    "epic": lambda path: EPIC.from_checkpoint(str(tiny.write_masked_model(path)), EPICShape(max_length=24)),
     "epic_bare": lambda path: EPIC.from_checkpoint(str(tiny.encoder(path)), EPICShape(max_length=24)),
     "monot5": lambda path: MonoT5.from_checkpoint(str(tiny.t5(path)), MonoT5Shape(max_length=40)),
     "untied": lambda path: MonoT5.from_checkpoint(str(tiny.t5(path, tied=False)), MonoT5Shape(max_length=40)),
