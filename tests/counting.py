@@ -57,7 +57,7 @@ class Mine:
 
 
 def list_repeated(calls: list[list[Search]]) -> list[Search]:
-    """Searches that were made before, for as many documents or for more."""
+    """Return the searches that repeat an earlier search with the same or a larger depth."""
     known: dict[str, int] = {}
     again = []
     for call in calls:

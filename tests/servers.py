@@ -17,7 +17,7 @@ Reply = Callable[[int, Any], Answer]
 
 
 def worth(query: str, text: str) -> float:
-    """The score of a text by these servers: shared words over length."""
+    """Return the score of a text: shared words divided by length."""
     return len(set(query.split()) & set(text.split())) / (1 + len(text))
 
 
@@ -107,13 +107,13 @@ def rows(*pairs: tuple[object, object]) -> dict[str, object]:
 
 
 def rank_rows(query: str, texts: list[str], name: str = "relevance_score", **more: Any) -> list[dict[str, Any]]:
-    """A row for each text, best first."""
+    """Return a row for each text, best first."""
     found = [{"index": i, name: worth(query, text), **more} for i, text in enumerate(texts)]
     return sorted(found, key=lambda row: -row[name])
 
 
 def missing(body: Any, *names: str) -> Answer | None:
-    """The answer of a pydantic server to a missing field."""
+    """Return the answer of a pydantic server to a missing field."""
     lacking = [
         {"type": "missing", "loc": ["body", name], "msg": "Field required", "input": body}
         for name in names
@@ -133,7 +133,7 @@ def cohere(nth: int, body: Any) -> Answer:
 
 
 def simple(nth: int, body: Any) -> Answer:
-    """A server with Cohere's format that needs no model: llama.cpp, vLLM, and many custom servers."""
+    """Answer in Cohere's format without a model name, like llama.cpp, vLLM, and many custom servers."""
     if not all(body["documents"]) or not body["query"]:
         return 422, {"error": "`inputs` must not be empty"}, {}
     return 200, {"results": rank_rows(body["query"], body["documents"])}, {}
@@ -154,7 +154,7 @@ def tei(nth: int, body: Any) -> Answer:
 
 
 def infinity(*models: str) -> Reply:
-    """infinity: the model must be one of those that it serves, which it lists at /models; sigmoids unless told."""
+    """Answer like infinity: the model must be listed at /models; scores are sigmoids by default."""
 
     def reply(nth: int, body: Any) -> Answer:
         if refusal := missing(body, "query", "documents"):
@@ -173,7 +173,7 @@ def infinity(*models: str) -> Reply:
 
 
 def models(*names: str, rerank: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The list of models of infinity and vLLM."""
+    """Return the list of models in the format of infinity and vLLM."""
     return {"data": [{"id": name, **({"capabilities": ["rerank"]} if name in rerank else {})} for name in names]}
 
 
@@ -231,7 +231,7 @@ def elasticsearch(nth: int, body: Any) -> Answer:
 
 
 def own(nth: int, body: Any) -> Answer:
-    """A server of one's own: scores in the order of the documents, and strict about the request."""
+    """Answer like a custom server: scores in the order of the documents, and strict validation."""
     if set(body) != {"query", "documents"}:
         return 400, {"error": "unexpected field"}, {}
     return 200, {"scores": [worth(body["query"], text) for text in body["documents"]]}, {}
@@ -246,5 +246,5 @@ def by_list(nth: int, body: Any) -> Answer:
 
 
 def by_place(nth: int, body: Any) -> Answer:
-    """A server that re-ranks nothing."""
+    """Answer in the input order."""
     return 200, rows(*((i, 1 - i / 100) for i in range(len(body["documents"])))), {}

@@ -110,7 +110,7 @@ ROWS = list(rows())
 
 
 def list_fields(catalogue: Registry) -> dict[str, tuple[str, str]]:
-    """The name of each row and parameter of a catalogue."""
+    """Return the name of each row and parameter of a registry."""
     return {f"{name}({field.name})": (name, field.name) for registry, name, field in ROWS if registry is catalogue}
 
 
@@ -134,7 +134,7 @@ def hint(catalogue: Registry, name: str, field: str) -> Any:
 
 
 def check_refusal(catalogue: Registry, text: str) -> None:
-    """Building it raises one sentence of ours."""
+    """Check that building raises one of our errors, in one sentence."""
     with pytest.raises((BadInput, UnknownName)) as caught:
         catalogue.build(text)
     check_one_sentence(caught.value)
@@ -221,7 +221,7 @@ def experiment() -> Experiment:
 
 
 def build_invalid(catalogue: Registry, name: str, field: str) -> Iterator[tuple[str, Any]]:
-    """The objects that can be built from invalid values."""
+    """Yield the objects that can be built from invalid values."""
     for value in VALUES:
         if matches_type(read(value), hint(catalogue, name, field)):
             text = write_spec(name, field, value.replace("10**12", str(10**12)))
@@ -261,7 +261,7 @@ def learner_rows(neural: bool) -> list[tuple[str, str]]:
         if catalogue is not LEARNERS or issubclass(rows[name], NeuralLearner) is not neural:
             continue
         owners = [cls for cls in families if issubclass(rows[name], cls) and field.name in cls.__dataclass_fields__]
-        owner = min(owners, key=lambda cls: len(cls.__mro__))  # who has it first
+        owner = min(owners, key=lambda cls: len(cls.__mro__))  # the class that defines it
         if field.name != "checkpoint":  # which may be looked for on a hub
             chosen.setdefault((owner, field.name), (name, field.name))
     return list(chosen.values())
@@ -439,7 +439,7 @@ KNOWN_ROWS = [
 
 
 def attack_with(kind: Registry, spec: str) -> Any:
-    """The parts that a task can run alone: recipes, goals, detectors, and constraints of a recipe."""
+    """Return the parts that a task can run alone: recipes, goals, detectors, and constraints of a recipe."""
     how: dict[str, Any] = {"recipes": ("keyword_stuffing",), "targets": 1, "queries": 2, "any_grade": True}
     how["detectors"] = ("glyphs",)
     if kind is RECIPES:

@@ -58,6 +58,13 @@ def list_strings(tree: ast.Module) -> Iterator[str]:
             yield node.value
 
 
+def list_messages(tree: ast.Module) -> Iterator[str]:
+    """Yield the messages of assertions."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assert) and isinstance(node.msg, ast.Constant):
+            yield str(node.msg.value)
+
+
 def list_comments(code: str) -> Iterator[str]:
     for token in tokenize.generate_tokens(io.StringIO(code).readline):
         if token.type == tokenize.COMMENT:
@@ -97,18 +104,19 @@ def test_words_of_the_scripts():
     check_each({name_of(path): path for path in SCRIPTS}, check_words)
 
 
-def test_functions_of_the_scripts_are_verbs():
+def test_functions_of_scripts_and_tests_are_verbs():
     def check(path: Path) -> None:
         assert list(filter(PARTICIPLE.fullmatch, list_functions(ast.parse(path.read_text())))) == []
 
-    check_each({name_of(path): path for path in SCRIPTS}, check)
+    check_each({name_of(path): path for path in (*SCRIPTS, *TESTS)}, check)
 
 
 def test_words_of_the_tests():
     def check(path: Path) -> None:
         code = path.read_text()
         tree = ast.parse(code)
-        assert find_banned(path.stem, *list_docstrings(tree), *list_comments(code), *list_names(tree)) == []
+        texts = (*list_docstrings(tree), *list_messages(tree), *list_comments(code))
+        assert find_banned(path.stem, *texts, *list_names(tree)) == []
 
     check_each({name_of(path): path for path in TESTS}, check)
 

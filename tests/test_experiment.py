@@ -419,7 +419,7 @@ class TestFolds:
         experiment = Experiment(trees(), {})
         experiment.fit_folds(Notebook(), 4, folder=tmp_path / "first")
         experiment.fit_folds(Notebook(), 4, folder=tmp_path / "second")
-        assert len(Notebook.training_data) == 4, "the models of the parts are kept, whatever became of the folder"
+        assert len(Notebook.training_data) == 4, "the models of the folds are cached even without the folder"
         first, second = (next((tmp_path / name).rglob("lists.run")) for name in ("first", "second"))
         assert first.read_bytes() == second.read_bytes()
 

@@ -100,7 +100,7 @@ def test_the_commands_of_a_page_run_as_they_are_written(page, reader, capsys):
 
 
 def check_output(shown: str, output: str) -> None:
-    """A block of text after a command is the beginning of its output, or a template."""
+    """Check that a block of text after a command is the beginning of its output, or a template."""
     if shown.startswith(("shaketable ", "python ")):
         return
     shown_lines = [line.rstrip() for line in shown.splitlines()]
@@ -115,7 +115,7 @@ PLAIN |= {"order"}
 
 
 def check_columns(results: list[dict]) -> None:
-    """A note explains every column that the terminal shows."""
+    """Check that a note explains every column of the terminal output."""
     for result in results:
         notes = " ".join(result["notes"])
         for name in result["brief"]:

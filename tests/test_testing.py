@@ -26,7 +26,7 @@ def by_text(slate: Slate) -> np.ndarray:
 
 
 def by_place(slate: Slate) -> np.ndarray:
-    """Allowed, unless the ranker says that it is pointwise."""
+    """Score by position, which is allowed unless the ranker declares to be pointwise."""
     return by_text(slate) + 1 / (1 + np.arange(len(slate.docs)))
 
 

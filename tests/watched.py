@@ -20,7 +20,7 @@ ASKED, DEATH = "asked.txt", "death.txt"
 
 
 def read_scored_pairs() -> list[str]:
-    """The pairs that were scored, by whichever process, in the order in which they were done."""
+    """Return the pairs that all processes scored, in order."""
     path = home_folder() / ASKED
     return path.read_text().splitlines() if path.exists() else []
 

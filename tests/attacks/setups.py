@@ -64,7 +64,7 @@ def cases_on(
 
 
 def knowledge_of(collection: Collection) -> AttackerKnowledge:
-    """An attacker without queries of its own that trains nothing: its surrogate is a small net of random weights."""
+    """Return an attacker without queries and training; its surrogate is a small net with random weights."""
 
     def nothing(*_: object):
         raise BadInput("this attacker knows no lists")
@@ -78,14 +78,14 @@ def knowledge_of(collection: Collection) -> AttackerKnowledge:
 
 
 def open_attack(recipe: Any, collection: Collection):
-    """The attack of a recipe; a recipe that needs the net of the target gets the small one."""
+    """Return the attack of a recipe; the net of the target, if needed, is the small one."""
     known = knowledge_of(collection)
     return recipe.open_net(known, small_net()) if isinstance(recipe, WhiteBoxRecipe) else recipe.open(known)
 
 
 @cache
 def small_net():
-    """A K-NRM on random vectors of the words of the sample."""
+    """Return a K-NRM with random vectors for the words of the sample."""
     import torch
 
     from shaketable.rankers.neural.knrm import KNRM
@@ -111,5 +111,5 @@ class Stretched:
 
 
 def load_sample() -> Collection:
-    """The sample."""
+    """Load the bundled sample."""
     return read_sample()

@@ -23,7 +23,7 @@ BACK = str.maketrans({stranger: letter for letter, stranger in HOMOGLYPHS.items(
 
 
 def plain(text: str) -> str:
-    """The text as a reader sees it."""
+    """Return the text as a reader sees it."""
     return "".join(c for c in text.translate(BACK) if c not in INVISIBLE_CHARACTERS)
 
 

@@ -40,7 +40,7 @@ def none(body: bytes, before: int) -> str:
 
 
 def one_in_ten(body: bytes, before: int) -> str:
-    """A tenth of all requests, chosen by a hash: the same in every run, in any order of threads."""
+    """Select a tenth of all requests by a hash, so that every run and thread order selects the same."""
     number = int.from_bytes(blake2b(body + bytes([before]), digest_size=4).digest(), "big")
     if number % 10:
         return ""
@@ -121,7 +121,7 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def attack_endpoint(endpoint: Endpoint, **settings: Any) -> tuple[list[Any], list[int], int]:
-    """The outcomes, the lengths of the lists, and the pairs that the server scored for the trials."""
+    """Return the outcomes, the lengths of the lists, and the number of pairs that the server scored for the trials."""
     patience = 30.0 if endpoint.trouble is none else TIMEOUT
     with served(endpoint):
         model = HttpEndpoint(endpoint.url, timeout=patience, retries=6, backoff=0.001, revision="1", **settings)

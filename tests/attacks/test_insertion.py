@@ -22,7 +22,7 @@ def list_trials(recipe, doc=DOC, queries=QUERIES[:1]):
 
 
 def without(text: str, words: list[str]) -> list[str]:
-    """The words of a text but for these, each taken away once, from the front."""
+    """Return the words of a text, without the first occurrence of each of these words."""
     left = text.split()
     for word in words:
         left.remove(word)

@@ -120,7 +120,7 @@ def test_awkward_documents_in_one_list_and_in_several(attack, goal):
 
 @cache
 def successes(text: str, goal) -> float:
-    """The share of documents that an attack moves, over 10 queries of the sample and three ranks of each."""
+    """Return the success rate of an attack on three documents for each of 10 queries of the sample."""
     target = target_for(BM25().open(SAMPLE))
     cases = cases_on(SAMPLE, target, queries=10, goal=goal)
     outcomes = run_attacks(open_attack(RECIPES.build(text), SAMPLE), cases, target)

@@ -72,7 +72,7 @@ def test_killed_in_the_middle_and_run_again(tmp_path: Path, pointwise: str):
     assert begin("whole", "whole.log").wait(PATIENCE) == 0
     whole = count_scored("whole.log")
     middle = 1 + len(whole) // 2
-    assert sum(whole[: middle - 1]) > 1.5 * LISTS, "trials were scored, not only the lists as they are"
+    assert sum(whole[: middle - 1]) > 1.5 * LISTS, "the first half scores trials too, not only the original lists"
 
     victim = begin("cut", "first.log", hangs=middle)
     deadline = time.monotonic() + PATIENCE

@@ -45,7 +45,7 @@ def list_trials(case, **settings):
 
 
 def by_definition(case, share):
-    """The candidates in their order, reckoned another way: worth, sentence, the boundaries where it connects best."""
+    """Compute the ordered candidates in another way: utility, sentence, and its best boundaries."""
     terms = Analyzer()
     known = [set(terms(doc.text)) for doc in case.lists[0].docs]
 

@@ -23,7 +23,7 @@ def results(folder: Path) -> dict:
 
 
 def comparable(folder: Path) -> dict:
-    """The part of the results that depends neither on the command nor on the cache."""
+    """Return the part of the results that depends neither on the command nor on the cache."""
     whole = results(folder)
     for asked in ("command", "spent"):
         del whole["provenance"][asked]

@@ -34,7 +34,7 @@ def test_two_collections(shaketable, folders, tmp_path):
     written = json.loads((tmp_path / "out" / "results.json").read_text())
     (result,) = written["results"]
     assert result["task"] == "corpus-shift"
-    assert any("away" in text for text in written["provenance"]["tasks"]), "which corpora there were is told"
+    assert any("away" in text for text in written["provenance"]["tasks"]), "the provenance names the corpora"
     page = (tmp_path / "out" / "report.html").read_text()
     assert "ranksvm: loss or gain in per cent, against the same ranker trained on the test domain" in page
 

@@ -37,7 +37,7 @@ def write(tmp_path: Path):
 
 
 def change_document(place: int, **fields: object) -> list:
-    """The documents with one of them changed; None takes a field away."""
+    """Return the documents with one changed document; None removes a field."""
     docs = [dict(doc) for doc in DOCS]
     docs[place] = {key: value for key, value in (docs[place] | fields).items() if value is not None}
     return docs
@@ -57,7 +57,7 @@ def test_what_is_read(write):
         "bob": Doc("boat 1 of bob"),
     }
     assert race.grades == {2: {"q1": {"bob": 3}}, 0: {"q1": {"0": 1}}}
-    assert list(race.get_contested_rounds("q1")) == [1, 2], "an author who was alone competed with nobody"
+    assert list(race.get_contested_rounds("q1")) == [1, 2], "a round with one author has no competition"
 
 
 def test_it_may_be_gzipped(write):

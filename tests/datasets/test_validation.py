@@ -1,4 +1,4 @@
-"""The doctor: each ailment is found, counted and named; a healthy thing has none."""
+"""Validation: each fault is found, counted and named; valid data has none."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def test_a_guarded_server_is_volatile_as_the_server_is():
 
 
 def places(scores, suspicious_last: bool) -> list[int]:
-    """The rank of each document, with ties broken for or against suspicious ones."""
+    """Return the rank of each document, with ties broken for or against suspicious ones."""
     scores = np.asarray(scores, np.float32)
     if suspicious_last:
         return [int((scores >= one).sum()) for one in scores]
@@ -73,7 +73,7 @@ def test_no_suspicious_document_stands_higher_than_the_first_stage_has_it(drawn)
     for i in np.flatnonzero(alarms):
         assert best[i] >= allowed[i]
         assert found[i] <= scores[i]
-    assert (found[~alarms] == scores[~alarms]).all(), "nobody else's score changes"
+    assert (found[~alarms] == scores[~alarms]).all(), "other scores do not change"
 
 
 @given(lists)
@@ -99,7 +99,9 @@ def test_places_by_hand():
     """Of five, the first and the third are suspicious; the first stage has them fourth and first."""
     scores, alarms = np.array([9.0, 8.0, 7.0, 6.0, 5.0]), np.array([True, False, True, False, False])
     found = lower_suspicious_scores(scores, alarms, np.array([2.0, 4.0, 5.0, 3.0, 1.0]))
-    assert np.argsort(-found).tolist() == [1, 2, 3, 0, 4], "the third moves up to second, the first comes to be fourth"
+    assert np.argsort(-found).tolist() == [1, 2, 3, 0, 4], (
+        "the third document moves up to rank 2, the first one moves down to rank 4"
+    )
     assert found[2] == 7
 
 

@@ -163,7 +163,7 @@ def test_lists_stand_beside_others_before_and_after_the_attack(training_data: Tr
             changed = [i for i, (a, b) in enumerate(zip(twins.clean, twins.attacked, strict=True)) if a != b]
             assert len(changed) == {"q1": 2, "q3": 1}[qid]
             assert all(twins.attacked[i] == new[qid, docnos[i]] for i in changed)
-    # each pass over the lists without labels has all of them, of whichever query
+    # each pass over the lists without labels has all lists of all queries
     assert all(set(asked[i : i + 2]) == {"q1", "q3"} for i in range(0, 12, 2))
 
 

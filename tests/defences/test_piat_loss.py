@@ -39,7 +39,7 @@ Pairs = list[tuple[float, float]]
 
 
 def chances(scores: list[float], top: int, phi: str) -> dict[tuple[int, ...], float]:
-    """The probability of each choice for the first ranks, drawn one after another without replacement."""
+    """Return the probability of each choice for the first ranks, drawn without replacement."""
     found = {}
     weights = [PHI[phi](s) for s in scores]
     for choice in permutations(range(len(scores)), top):

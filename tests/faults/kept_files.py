@@ -181,7 +181,7 @@ def trained_models(home: Path) -> Kept:
     return Kept(home / "models", read)
 
 
-def keep_pretrained(home: Path) -> Kept:
+def pretrained_models(home: Path) -> Kept:
     torch = pytest.importorskip("torch")
     from shaketable.rankers.neural import saving
     from shaketable.training.prop import PretrainingSettings, open_pretrained
@@ -290,7 +290,7 @@ KINDS: dict[Callable[[Path], Kept], tuple[int, str]] = {
     word_model: (40, REFUSED),
     cross_encoder: (30, REFUSED),
     trained_models: (50, MADE_AGAIN),
-    keep_pretrained: (30, MADE_AGAIN),
+    pretrained_models: (30, MADE_AGAIN),
     adversaries: (30, MADE_AGAIN),
     adversary_parts: (20, MADE_AGAIN),
     unpacked_corpora: (60, MADE_AGAIN),

@@ -115,7 +115,7 @@ def _main(words: Sequence[str]) -> None:
 
 
 def _call_as_command(function: Callable[[], None]) -> None:
-    """A function ends as a command does."""
+    """Call a function and end the process like a command."""
     from shaketable.core.errors import ShaketableError
 
     try:
@@ -137,7 +137,7 @@ def _enter(folder: Path, said: Path) -> None:
 
 
 def snapshot(folder: Path) -> dict[str, Any]:
-    """The files of a folder by name, with their content without times and costs."""
+    """Return the files of a folder by name, with their content without times and costs."""
     place = re.compile(re.escape(str(folder.parent)) + r"/[\w-]+")  # wherever it was made
     return {
         NUMBERED.sub(r"\1", path.relative_to(folder).as_posix()): _content(path, place)
@@ -180,12 +180,12 @@ def _without_times(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def leftovers(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
-    """The files that should not be left over."""
+    """Return the unexpected files."""
     return [name for name in found if name not in wanted and any(part.startswith(".") for part in name.split("/"))]
 
 
 def find_mixed(found: Mapping[str, Any], old: Mapping[str, Any], new: Mapping[str, Any], group: str) -> list[str]:
-    """Files of a group that are neither all old nor all new, although they are read together.
+    """Return files of a group that are neither all old nor all new, although they are read together.
 
     A model is read by its model.json, and files that this does not list are ignored. An audit is read by its report
     and its results, and all tables are there as long as one of these is; while both are away, the tables may be a part
@@ -339,7 +339,7 @@ class Prepared:
 
 
 def chosen(jobs: Sequence[Prepared], every: bool) -> Iterator[Trial]:
-    """A fault of each mode at every call; or at each site once, and a kill at each site of jobs that replace files."""
+    """Return a fault of each mode at every call, or one per site and a kill at each site of jobs that replace files."""
     seen: set[Site] = set()
     for one in jobs:
         if every:
@@ -400,7 +400,7 @@ def warm(jobs: Sequence[Job], root: Path) -> None:
 
 
 def _forget() -> None:
-    """A process that begins knows of no index."""
+    """Clear the cache of open indexes, as in a new process."""
     from shaketable.retrieval import inverted_index
 
     inverted_index._open_indexes.clear()

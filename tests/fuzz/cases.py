@@ -56,7 +56,7 @@ class Failure:
 
 
 def files_of(target: Target, seed: int, number: int) -> tuple[Mapping[str, bytes], Mapping[str, bytes] | None]:
-    """The files of a case, and those it must be read like, where damage was none."""
+    """Return the files of a case, and the files that must read the same if there is no damage."""
     rng = make_item_rng(seed, target.name, number)
     made = target.grammar(rng)
     valid = made if isinstance(made, Mapping) else {target.file: made}
@@ -95,7 +95,7 @@ def outcome(target: Target, seed: int, number: int, folder: Path) -> Failure | N
 
 
 def _read(target: Target, files: Mapping[str, bytes], folder: Path) -> tuple[object, ShaketableError | None]:
-    """The value that a reader returns, or its error message."""
+    """Return the value of a reader, or its error message."""
     home = folder / "home"
     os.environ["SHAKETABLE_HOME"] = str(home)
     for name, data in files.items():

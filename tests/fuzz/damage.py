@@ -29,7 +29,7 @@ PIECES = (
 
 
 def flip(data: bytes, rng: ItemRandom) -> bytes:
-    """A few bits."""
+    """Flip a few bits."""
     found = bytearray(data)
     for _ in range(1 + rng.randbelow(8)):
         if found:

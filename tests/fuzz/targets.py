@@ -46,7 +46,7 @@ def _names_are_ids(*names: str) -> None:
 
 
 def _texts(value: object) -> object:
-    """The value, all of whose texts can be written."""
+    """Return a value after checking that all its texts can be encoded."""
     assert not HALF.search(repr(value))
     return value
 

@@ -22,7 +22,7 @@ def test_without_ties_by_hand() -> None:
     # the true order is a b c d; b and c are swapped, so two of four are wrong
     grades = {"a": 3, "b": 2, "c": 1, "d": 0}
     listed = ["a", "c", "b", "d"]
-    # a is right, and best: demotion counts. d is right: promotion counts. b is wrong already, whatever it does
+    # a is right, and best: demotion counts. d is right: promotion counts. b is wrong in any case
     found = ranking_error(listed, grades, {"a": [1, 2], "b": [1], "d": [4, 3]})
     assert found == RankingError(0.5, 0.5, 1.0, 0.75, 2 / 3, 1.0, 4, 3)
 
@@ -105,7 +105,7 @@ def order(documents: dict[str, Text], weights: list[float]) -> list[str]:
 
 
 def enumerate_neighbour_ranks(documents: dict[str, Text], weights: list[float]) -> dict[str, list[int]]:
-    """The rank of every neighbour of each document in the list where it alone was changed."""
+    """Return the rank of every neighbour of each document, in the list with only this document changed."""
     return {
         docno: [order(documents | {docno: other}, weights).index(docno) + 1 for other in neighbours(text)]
         for docno, text in documents.items()

@@ -128,7 +128,7 @@ def test_trec_2012_table_agrees_with_itself() -> None:
     for values, printed in ((geo_0, geo_0_rank), (geo_5, geo_5_rank), (geo_20, geo_20_rank)):
         assert np.all(
             np.diff(rank_systems(values)[np.argsort(printed)]) >= 0
-        )  # what is printed equal is told apart unseen
+        )  # the unrounded values differ where the printed ones are equal
     # the runs it marks as significant at α = 5, and no other
     assert (student_p_value(t_5, 50) < 0.05).tolist() == [False, False, False, False, True, False, False, True, True]
 

@@ -17,7 +17,7 @@ WORDS = ("boat", "ship", "rain")
 
 
 def count_words(texts: Sequence[str]) -> NDArray[Any]:
-    """How often each of three words is in a text: vectors that are not of length 1."""
+    """Count three words in each text; the vectors do not have unit length."""
     return np.array([[text.lower().count(word) for word in WORDS] for text in texts], dtype=np.float32)
 
 

@@ -402,7 +402,7 @@ def test_noun_phrases_change_places(probe):
 
 
 def _without(words: list[str], phrases: list[str]) -> list[str]:
-    """The words that are in no phrase, with a mark where one stood."""
+    """Return the words outside all phrases, with a mark in place of each phrase."""
     text = f" {' '.join(words)} "
     for phrase in phrases:
         text = text.replace(f" {phrase} ", " # ", 1)
@@ -410,7 +410,7 @@ def _without(words: list[str], phrases: list[str]) -> list[str]:
 
 
 def _slots(words: list[str], rest: list[str], phrases: list[str]) -> list[str]:
-    """What stands where the phrases stood; fails if anything else moved."""
+    """Return the words in place of the phrases; fail if any other word moved."""
     found = []
     for item in rest:
         if item == "#":

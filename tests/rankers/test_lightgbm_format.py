@@ -40,13 +40,13 @@ def test_checked_trees_predict_as_they_did(settings):
 
 
 def line(text: str, name: str) -> list[str]:
-    """The numbers of the first line of this name."""
+    """Return the numbers of the first line with this name."""
     (numbers,) = re.findall(rf"^{name}=(.*)$", text, re.MULTILINE)[:1]
     return numbers.split(" ")
 
 
 def with_line(text: str, name: str, numbers: list[str]) -> str:
-    """The text with other numbers in the first line of this name, and the size of the tree put right."""
+    """Replace the numbers of the first line with this name, and correct the size of the tree."""
     old, new = f"\n{name}={' '.join(line(text, name))}\n", f"\n{name}={' '.join(numbers)}\n"
     sizes = line(text, "tree_sizes")
     sizes[0] = str(int(sizes[0]) + len(new) - len(old))
@@ -119,7 +119,7 @@ def mutate(text: str, rng: ItemRandom) -> str:
 
 
 def fuzz() -> None:
-    """Runs in a process of its own."""
+    """Run in a process of its own."""
     text = grown().model_to_string()
     accepted = 0
     for number in range(500):

@@ -68,7 +68,7 @@ def test_nothing_asked_and_nothing_said():
 
 
 def plainly(query: list[str], text: list[str]) -> dict[str, float]:
-    """The same by tuples of words."""
+    """Compute the same numbers from tuples of words."""
     grams = {
         tuple(query[start:end])
         for start in range(len(query))

@@ -85,7 +85,7 @@ def forget(before: set[str]) -> None:
 
 
 def mark(spec: str) -> Any:
-    """The fingerprint of a spec, as a new process sees it."""
+    """Return the fingerprint of a spec in a new process."""
     before = set(sys.modules)
     ranker = RANKERS.build(spec).open(NOWHERE)
     found = RankerTraits.from_ranker(ranker).fingerprint

@@ -80,7 +80,7 @@ def full(audit: Audit, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def answer_of(audit: Audit) -> Verdict:
-    """A verdict of such an audit: one ranker fails on typos, one warns, and the rest passes."""
+    """Return a verdict: one ranker fails on typos, one warns, and the rest passes."""
     rows = audit["query-typos"].tables["per query"]
     words = {"bm25": "inconclusive", "ql": "fail", "rm3": "warn"}
     verdicts = []
@@ -127,7 +127,7 @@ def texts(page: Any, selector: str) -> list[str]:
 
 
 def show_element(page: Any, selector: str) -> Any:
-    """The first element that fits, in its section, which is shown, and its fold, which is open."""
+    """Show the section of the first matching element, open its fold, and return the element."""
     found = page.locator(selector).first
     found.evaluate("node => { location.hash = node.closest('main > section').id; }")
     page.wait_for_function("node => !node.closest('main > section').hidden", arg=found.element_handle())
@@ -136,7 +136,7 @@ def show_element(page: Any, selector: str) -> Any:
 
 
 def table(page: Any, name: str) -> Any:
-    """The table that is kept in a file of this name."""
+    """Show and return the table of a CSV file."""
     return show_element(page, f'table[data-csv="tables/{name}"]')
 
 

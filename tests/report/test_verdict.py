@@ -70,7 +70,7 @@ def own(value: float, ranker: str = "mine") -> Finding:
 
 
 def rate(panel: str, test: str, count: int, facet: str, ranker: str = "mine", n: int = 50) -> Finding:
-    """A rate of `count` of `n` queries, with generous ends."""
+    """Return a rate of `count` of `n` queries, with a wide interval."""
     values = {str(q): 100.0 * (q < count) for q in range(n)}
     share = 100 * count / n
     ends = max(share - 12, 0.0), min(share + 12, 100.0)
@@ -289,7 +289,7 @@ def test_cautions_and_untested_facets():
 
 
 def crowd(rankers: int) -> Verdict:
-    """A verdict with every facet, hostile names and texts."""
+    """Return a verdict with every facet, and hostile names and texts."""
     names = [f"{HOSTILE} {i}" for i in range(rankers)]
     findings = []
     for i, name in enumerate(names):

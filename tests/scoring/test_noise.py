@@ -64,7 +64,7 @@ def collection() -> Collection:
 
 
 def run_task(model: Jittery, task: str) -> tuple[Any, Mapping[str, Any]]:
-    """The findings and the tables of a task, as texts, so that two missing values are equal."""
+    """Return the findings and the tables of a task as texts, so that two missing values are equal."""
     experiment = Experiment(collection(), {"jittery": model, "bm25": BM25()}, ScoringEngine(), depth=20)
     result = TASKS.build(task).run(experiment)
     return repr(result.findings), {name: frame.to_csv() for name, frame in result.tables.items()}

@@ -273,7 +273,7 @@ def test_an_audit_that_names_no_task_does_not_train():
 
 
 def make_defended_ranker(text: str, **values) -> DefendedRanker:
-    """Values by measure, of as many queries as there are; those that are not given are all alike."""
+    """Return a ranker with these values by measure and query; missing measures are constant."""
     count = len(next(iter(values.values())))
     rows = {name: values.get(name.replace(" ", "_").replace("@", ""), [0.5] * count) for name in MEASURES}
     by_query = {name: {f"q{i}": float(v) for i, v in enumerate(row)} for name, row in rows.items()}

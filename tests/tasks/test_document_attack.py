@@ -40,7 +40,7 @@ DOCS, PUSH = 127, 5.5
 
 
 def value(query: str, body: str) -> float:
-    """A number of its own for each of 127 documents; each "up" is worth five and a half of them, each "down" as bad."""
+    """Return a distinct score for each of 127 documents; each "up" adds 5.5 ranks, each "down" removes as many."""
     asked, number = re.search(r"\d+", query), re.search(r"number (\d+)", body)
     place = int(number[1]) * (int(asked[0]) + 2 if asked else 1) % DOCS if number else 0
     words = body.split()
@@ -144,7 +144,7 @@ def attack(on: Experiment, **settings) -> Result:
 
 
 def order(query: str, texts: Mapping[str, str], sign: int = 1) -> list[str]:
-    """The list by hand: higher values first, then higher docnos."""
+    """Sort by value, then by docno, both descending."""
     return sorted(texts, key=lambda docno: (sign * value(query, texts[docno]), docno), reverse=True)
 
 
@@ -153,7 +153,7 @@ def list_texts(collection: Collection, qid: str) -> dict[str, str]:
 
 
 def compute_rank(collection: Collection, qid: str, docno: str, body: str, sign: int = 1) -> int:
-    """The rank of a document with this text in the list of a query."""
+    """Return the rank of a document with this text in the list of a query."""
     texts = list_texts(collection, qid) | {docno: body}
     return 1 + order(collection.queries[qid].text, texts, sign).index(docno)
 
@@ -549,7 +549,7 @@ class TestTextsOfOthers:
         return path
 
     def test_they_are_tried_as_they_are(self, numbers, file):
-        """A ranker that dislikes "up" puts all of them lower, and that is what counts."""
+        """A ranker that dislikes "up" ranks all of them lower, and the findings report it."""
         result = attack(experiment(numbers, Numbers("other", sign=-1)), adversarial_documents=str(file), recipes=())
         targets = result.tables["targets"]
         wanted = {(one.docno, *one.queries): one.doc.text for one in read_adversarial_documents(file)}
@@ -680,7 +680,7 @@ def test_similarities_where_an_encoder_is_installed(numbers, monkeypatch, tmp_pa
         pytest.skip("no encoder is installed")
     (tmp_path / "own.jsonl").write_text('{"query": "number oak", "text": "number 126 up"}\n')
     new = attack(experiment(numbers), adversarial_documents=str(tmp_path / "own.jsonl"), similarity=True)
-    assert new.tables["targets"]["similarity"].isna().all(), "to a text that nobody knows"
+    assert new.tables["targets"]["similarity"].isna().all(), "the original text is unknown"
     result = attack(experiment(numbers), queries=1, targets=2, similarity=True)
     targets = result.tables["targets"]
     assert targets["similarity"].between(0, 1).all()

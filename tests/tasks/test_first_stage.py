@@ -79,7 +79,7 @@ def test_an_order_of_its_own(collection):
     own = {one.ranker: one.value for one in FirstStage().run(experiment).findings if one.name == OWN_ORDER_SHARE}
     assert own == {"noop": 0, "constant": 0, "backwards": 100}
     assert find_findings(experiment, "backwards")[OWN_ORDER_SHARE].against == "bm25", (
-        "which need not be among the rankers"
+        "the first stage need not be among the rankers"
     )
     assert find_findings(experiment, "noop")[GAIN_OVER_FIRST_STAGE].value == 0
 

@@ -100,7 +100,9 @@ def test_a_ranker_that_ignores_the_input_order():
     assert answers.loc["llm (role)", "answers"] == answers.loc["llm (terse)", "answers"] == 2
     assert answers["answers"].sum() == len(server.bodies)
     assert (answers["malformed %"] == 0).all()
-    assert (result.tables["injection"]["into top 10 %"] == 0).all(), "nobody obeys, and no word of the query came in"
+    assert (result.tables["injection"]["into top 10 %"] == 0).all(), (
+        "the model does not obey, and the instructions have no word of the query"
+    )
 
 
 def test_a_ranker_that_returns_its_input():
@@ -233,7 +235,7 @@ def test_a_pointwise_language_model_is_blind_by_construction():
     assert only(result, "order")["Kendall distance"] == 0
     assert len(result.tables["wording"]) == 2
     assert only(result, "self-consistency")["requests for a list"] == SIZE
-    assert len(server.bodies) == SIZE * (QUERIES + 2 + 2 * 2), "a pair is asked for once, whatever the order"
+    assert len(server.bodies) == SIZE * (QUERIES + 2 + 2 * 2), "a pair is sent once for both orders"
 
 
 def test_short_lists_have_no_document_to_inject_into():

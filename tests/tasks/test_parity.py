@@ -24,7 +24,7 @@ from shaketable.tasks.runner import list_default_tasks
 
 
 def base(query: str, text: str) -> float:
-    """A score that depends on query and text alone, between 0 and 1."""
+    """Return a score between 0 and 1 that depends on query and text alone."""
     digest = blake2b(f"{query}\t{text}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") / 2**64
 
@@ -83,7 +83,7 @@ def compare(
 
 
 def lists_of(collection, ranker: Served) -> Run:
-    """Its lists from an engine of its own, which has no scores of another ranker with this fingerprint."""
+    """Return the lists of a ranker from a new engine, without scores of another ranker with this fingerprint."""
     return Experiment(collection, {"a": Opened(ranker)}, ScoringEngine(), depth=20).get_run("a")
 
 
@@ -117,7 +117,7 @@ def test_cached_scores_hide_no_difference(collection, tmp_path):
     assert second.asked > 0
     kept = Experiment(collection, {"b": Opened(Served(monotone))}, ScoringEngine(store), depth=20).get_run("b")
     again = Experiment(collection, {"a": Opened(Served())}, ScoringEngine(), depth=20).get_run("a")
-    assert kept == again, "what parity heard is not kept either: it would be served to whoever trusts the fingerprint"
+    assert kept == again, "parity stores no scores, because other tasks would read them by the same fingerprint"
 
 
 def test_a_monotone_map_changes_scores_and_no_list(collection):
@@ -201,7 +201,7 @@ def test_noise_is_no_difference_but_more_than_noise_is(collection):
     assert number(compare(collection, moved, Served(noise_of=0.01)), "parity") > 0
     unknown = compare(collection, Served(noise_of=0.01), repeats=0)
     assert np.isnan(unknown.tables["each ranker"]["noise floor"]).all()
-    assert number(unknown, "parity") == 3, "nobody measured the noise, so nothing is put down to it"
+    assert number(unknown, "parity") == 3, "the noise is unknown, so that no difference counts as noise"
 
 
 def test_saturation_is_the_share_at_the_walls(collection):

@@ -390,7 +390,7 @@ def test_both_shifts_side_by_side(kinds, corpora, tmp_path):
     assert row["corpus drop % (nDCG@10)"] == expected["mean drop %"]
     assert "query types and corpora" not in found["query-type-shift"].tables
     assert compare_shifts(found["query-type-shift"], found["corpus-shift"]).equals(table)
-    assert not found.runs, "nobody was asked for default rankers"
+    assert not found.runs, "default rankers are not used"
 
 
 def test_several_collections_are_for_corpus_shift_alone(corpora):

@@ -34,7 +34,7 @@ TEST = QIDS[6:]
 
 
 def make_collection() -> Collection:
-    """Ten queries with eight candidates each; those three are relevant that have a yew in them, whatever is asked."""
+    """Return ten queries with eight candidates each; for all queries the three texts with "yew" are relevant."""
     others = [word for word in WORDS if word != "yew"]
     queries, docs, qrels, candidates = {}, {}, {}, {}
     for i, qid in enumerate(QIDS):

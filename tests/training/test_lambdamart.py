@@ -38,7 +38,7 @@ def data_of(labels: list[list[int]], features: np.ndarray | None = None) -> Leto
 
 
 def generate_data(seed: int, queries: int, docs: int = 12) -> Letor:
-    """Labels that depend on two features and their product; the third is noise."""
+    """Return labels that depend on two features and their product; the third feature is noise."""
     rng = np.random.default_rng(seed)
     features = rng.normal(size=(queries * docs, 3))
     truth = features[:, 0] + 2 * features[:, 0] * features[:, 1] + 0.5 * rng.normal(size=len(features))

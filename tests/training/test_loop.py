@@ -88,7 +88,7 @@ def small_net(kind: str = "knrm") -> Net:
 
 
 def right(net: Net) -> float:
-    """The share of the ten queries whose relevant text is first."""
+    """Return the share of the ten queries whose relevant text is first."""
     net.eval()
     with torch.no_grad():
         samples = [TenQueries().draw(number, 0) for number in range(10)]

@@ -38,7 +38,7 @@ def test_by_hand_on_three_grades():
 
 
 def crammer_and_singer(rows, labels, levels):
-    """The algorithm as the paper has it: ranks 1..k, the last threshold infinite, an update only after a mistake."""
+    """Run the algorithm of the paper: ranks 1..k, an infinite last threshold, an update only after a mistake."""
     w, b = [0.0] * len(rows[0]), [0.0] * levels + [float("inf")]
     for x, label in zip(rows, labels, strict=True):
         y = label + 1

@@ -198,7 +198,7 @@ def test_a_model_in_our_resources_is_found_by_name(folder, home):
 
 
 def copy_model(folder, tmp_path, name, **changes):
-    """The model with other settings in one of its files."""
+    """Copy a model, change settings in one of its files, and return the folder."""
     target = tmp_path / "model"
     shutil.copytree(folder, target)
     settings = json.loads((target / name).read_text()) if (target / name).exists() else {}

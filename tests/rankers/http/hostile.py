@@ -52,7 +52,7 @@ def then(*parts: bytes | float | Parts) -> Parts:
 
 
 def send_encoded(name: bytes, body: Parts) -> Parts:
-    """A body until the connection ends, with a Content-Encoding."""
+    """Yield a response with a Content-Encoding whose body lasts until the connection ends."""
     return then(JSON + b"Content-Encoding: " + name + b"\r\n\r\n", body)
 
 
@@ -159,7 +159,7 @@ NUMBERS = count()
 
 
 def read_head(connection: socket.socket) -> tuple[str, bytes, int]:
-    """The path of a request, the part of its body that came along, and the length of the body."""
+    """Return the path of a request, the received part of its body, and the length of the body."""
     data = b""
     while b"\r\n\r\n" not in data:
         if not (part := connection.recv(4096)):

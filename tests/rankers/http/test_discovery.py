@@ -32,7 +32,7 @@ def failure(server, **settings) -> str:
 
 
 def paste_spec(message: str) -> HttpEndpoint:
-    """The spec that a message says to write, as the user would paste it."""
+    """Build the ranker of the spec in an error message."""
     (spec,) = re.findall(r"write (http\(.*?\))(?:$|;| with )", message)
     return RANKERS.build(spec)
 

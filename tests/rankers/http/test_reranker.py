@@ -1,4 +1,4 @@
-"""A rerank endpoint is asked in its own words, its answers are put in order, and whatever it does wrong is said."""
+"""Rerank endpoints: requests in the format of the server, sorted answers, and a clear message for each fault."""
 
 from __future__ import annotations
 

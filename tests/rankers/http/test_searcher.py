@@ -36,7 +36,7 @@ def failure(spec: str) -> str:
 
 
 def suggestion(message: str) -> str:
-    """The spec that a message says to write."""
+    """Return the spec in an error message."""
     return re.findall(r"write (?:--ranker )?((?:search|http)\S*?\(.*?\)|search:\S+|http\S+)(?:$|,| )", message)[0]
 
 

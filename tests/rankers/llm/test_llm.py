@@ -88,7 +88,7 @@ def test_requests_to_a_chat_and_to_a_completion_endpoint():
     assert "authorization" not in chat.headers[0]
     _, _, plain = ask(answer_correctly, path="/completions", words=2)
     assert passages(plain.bodies[0]["prompt"])[1] == "a red"
-    assert plain.bodies[0]["model"] == "tiny", "the server's only model, which nobody had to name"
+    assert plain.bodies[0]["model"] == "tiny", "the only model of the server is the default"
 
 
 def test_of_several_models_one_must_be_named():
@@ -97,7 +97,7 @@ def test_of_several_models_one_must_be_named():
         for _ in range(2):
             with pytest.raises(RankerFailed, match=r"has 2 models .small, large.; name one") as caught:
                 ranker.score([SLATE])
-        assert server.bodies == [], "nobody knows which of them would have answered"
+        assert server.bodies == [], "the model is ambiguous"
         (spec,) = re.findall(r"write (llm\(.*\))$", str(caught.value))
         assert RANKERS.build(spec) == LLM(server.url, model="small", window=4, step=2)
         LLM(server.url, model="large").open(NOWHERE).score([SLATE])

@@ -104,7 +104,7 @@ def nets(tmp_path_factory) -> Callable[[str], Net]:
 
 
 def lookups(net: Net, pair: tuple[str, str], add: Callable[[int, torch.Tensor], Any] | None = None):
-    """The score of a pair, and the rows that are looked up for it, lookup by lookup."""
+    """Return the score of a pair and the rows of each embedding lookup."""
     seen: list[torch.Tensor] = []
 
     def hook(module, inputs, output):
@@ -124,7 +124,7 @@ def lookups(net: Net, pair: tuple[str, str], add: Callable[[int, torch.Tensor], 
 
 
 def loss(net: Net, contest: RankContest, own: float | None = None) -> float:
-    """The attack's loss, in so many words."""
+    """Return the loss of the attack by its definition."""
     scores = [lookups(net, (contest.query, other))[0] for other in (contest.text, *contest.others)]
     own = scores[0] if own is None else own
     return sum(max(0.0, 1.0 - own + other) for other in scores[1:])
@@ -398,7 +398,7 @@ def test_a_net_that_stems_has_one_importance_for_all_forms():
 
 @pytest.mark.parametrize(("name", "expected"), [("knrm", [8, 9, 1]), ("bert", [1] * 12)])
 def test_the_scores_of_others_are_asked_for_once(nets, name, expected):
-    """By a transformer in batches of one: the numbers of larger ones depend on who else is in them.
+    """By a transformer in batches of one: the numbers of larger batches depend on the other pairs.
 
     Where words are read, the texts themselves come first, in a batch that is filled up.
     """

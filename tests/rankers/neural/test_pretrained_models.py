@@ -185,7 +185,7 @@ def test_a_folder_that_is_no_checkpoint(tmp_path):
 
 
 def change_config(folder, **changes):
-    """The folder with other settings in its config.json; None takes one away."""
+    """Change settings of config.json and return the folder; None removes a setting."""
     config = json.loads((folder / "config.json").read_text()) | changes
     tiny.write(folder / "config.json", {key: value for key, value in config.items() if value is not None})
     return folder
@@ -302,7 +302,7 @@ def test_pickled_weights_are_not_read(tmp_path):
 
 
 def move_weights(folder, name="deep/w.safetensors", **more):
-    """The folder with its weights elsewhere, and an index that says where."""
+    """Move the weights to another file, write an index of them, and return the folder."""
     target = folder / name
     target.parent.mkdir(parents=True, exist_ok=True)
     with safe_open(folder / "model.safetensors", "pt") as file:

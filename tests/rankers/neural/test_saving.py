@@ -73,7 +73,7 @@ def save_model(tmp_path, kind="dense"):
 
 
 def change_settings(folder, **changes):
-    """Another model.json, with a checksum that is right."""
+    """Change settings of model.json and update its checksum."""
     about = read_sealed_json(folder / "model.json")
     (folder / "model.json").write_text(seal_json(about | changes))
 
