@@ -546,7 +546,7 @@ def test_a_word_beyond_the_limit_has_no_tokens(nets, name):
     assert sum(read) == len(reading.rows)
     longer = net.align_tokens(words, "fir elm " * 20)
     if isinstance(net, CrossEncoder | MonoT5):
-        assert len(longer.rows) < len(reading.rows), "a long query leaves less room"
+        assert len(longer.rows) < len(reading.rows), "a long query leaves fewer tokens for the text"
     (found,) = Gradients(net).compute_importance([RankContest("fir elm", words + "pine", ("oak",))])
     assert found["pine"] == 0.0 < found["oak"]
 
