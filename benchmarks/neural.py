@@ -324,7 +324,7 @@ def measure_small_rankers(queries: int, docs: int) -> None:
         ranker.score([Slate("warm", (Doc("up"),))])
         new, known = (measure_seconds(lambda ranker=ranker: ranker.score(slates)) for _ in range(2))
         print(
-            f"  {name:22}new texts {pairs / new:9,.0f} pairs/s, known texts {pairs / known:9,.0f} pairs/s", flush=True
+            f"  {name:24}new texts {pairs / new:9,.0f} pairs/s, known texts {pairs / known:9,.0f} pairs/s", flush=True
         )
 
 
