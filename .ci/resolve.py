@@ -1,6 +1,8 @@
-"""What pip chooses today for the core and each extra without constraints.txt; nothing is installed.
+"""Resolve the core and each extra with pip without constraints.txt, and install nothing.
 
-python .ci/resolve.py [EXTRA ...] [--quick]     torch is pinned, because each version of it is gigabytes
+    python .ci/resolve.py [EXTRA ...] [--quick]
+
+torch is pinned, because pip downloads each version that it tries, and a version has gigabytes.
 """
 
 from __future__ import annotations
@@ -32,10 +34,10 @@ def resolve(extra: str, pins: Path) -> str:
 
 
 def main() -> int:
-    """Resolve the core and each extra, print what pip chooses, and return the exit code."""
+    """Resolve the core and each extra, print the results, and return the exit code."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    asked = [word for word in sys.argv[1:] if word != "--quick"]
-    names = asked or ([""] if "--quick" in sys.argv else ["", *extras])
+    selected = [word for word in sys.argv[1:] if word != "--quick"]
+    names = selected or ([""] if "--quick" in sys.argv else ["", *extras])
     failed = False
     with tempfile.TemporaryDirectory() as folder:
         pins = Path(folder) / "pins.txt"

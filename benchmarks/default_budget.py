@@ -1,11 +1,11 @@
-"""A default audit of a real 12-layer cross-encoder on the sample: does it fit the default budget, and decide?
+"""Time and decided facets of a default audit of a 12-layer cross-encoder, against a limit of 11 minutes.
 
     make models && python -m benchmarks.default_budget [--quick]
 
-The ranker is ms-marco-MiniLM-L-12-v2 (int8 weights, float32 arithmetic). The audit runs as a user runs it, from the
+The ranker is ms-marco-MiniLM-L-12-v2 (int8 weights, float32 arithmetic). The audit runs on the bundled sample from the
 command line, with an empty cache. Limits: 11 minutes on two cores with no other load, and every facet of the verdict is
-pass, warn, fail, or inconclusive with a reason. `--quick` has a budget of one minute instead of the default and shows
-the same table; its limit is two minutes.
+pass, warn, fail, or inconclusive with a reason. With `--quick` the budget is one minute instead of the default, and the
+limit is two minutes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LIMIT_S = {"auto": 11 * 60, "1m": 2 * 60}
 
 
 def run_audit(folder: Path, budget: str, model: Path) -> float:
-    """Run the command, show what it prints, and return its duration in seconds."""
+    """Run the command, print its output, and return its duration in seconds."""
     command = [sys.executable, "-c", "from shaketable.cli import main; main()", "audit"]
     command += ["--ranker", f"{RANKER}=hf:{model}", "--budget", budget, "--out", str(folder / "audit")]
     started = time.perf_counter()
@@ -68,9 +68,9 @@ def main() -> int:
     decided = sum(status in ("pass", "warn", "fail") for _, status, _ in facets)
     limit = LIMIT_S[budget]
     print(
-        f"\nbudget {budget}: {seconds / 60:.1f} minutes (limit {limit / 60:.0f}), ratio {seconds / limit:.2f}, ", end=""
+        f"\nbudget {budget}: {seconds / 60:.1f} min (limit {limit / 60:.0f} min), ratio {seconds / limit:.2f}, ", end=""
     )
-    print(f"load {load:.1f}; {decided} facets decided, {len(facets) - decided} not; without a reason: ", end="")
+    print(f"load {load:.1f}; {decided} facets decided, {len(facets) - decided} undecided; without a reason: ", end="")
     print(", ".join([*unexplained, *missing]) or "none")
     return int(seconds > limit or bool(unexplained) or bool(missing) or not decided)
 

@@ -1,9 +1,9 @@
-"""Mean average precision of the lexical rankers on judged collections: where their defaults come from.
+"""Mean average precision of lexical rankers on judged collections, against other parameters than their defaults.
 
     python benchmarks/defaults.py [--quick] [FOLDER...]
 
-Each folder is a collection in BEIR form; without one, the bundled sample. AP is trec_eval's, of the best 1000
-documents, over all judged queries.
+Each folder is a collection in BEIR form; the default is the bundled sample. AP is that of trec_eval for the top 1000
+documents, averaged over all judged queries.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from shaketable.core.registries import RANKERS
 from shaketable.datasets.load import load
 from shaketable.nlp.wordnet import find_wordnet_path
 
-ROWS = """
+SPECS = """
 bm25
 bm25(k1=0.9, b=0.4)
 bm25(idf='robertson')
@@ -32,11 +32,12 @@ rm3
 rm3(docs=3, original=0.4)
 rm3(base=ql)
 """.strip().splitlines()
-WITH_WORDNET = ["bm25(stemmer='krovetz')", "bm25(stemmer='krovetz', split='space')", "bm25(split='space')"]
-"""The words of paper 000, where there is a WordNet (NLTK_DATA)."""
+WORDNET_SPECS = ["bm25(stemmer='krovetz')", "bm25(stemmer='krovetz', split='space')", "bm25(split='space')"]
+"""The analyzers of paper 000, which need WordNet (NLTK_DATA)."""
 
 
-def mean_average_precision(model: str, collection: Collection) -> float:
+def measure_map(model: str, collection: Collection) -> float:
+    """Return the mean average precision of a ranker on a collection."""
     queries = {qid: collection.queries[qid].text for qid in collection.qrels}
     answers = RANKERS.build(model).open(collection).search(list(queries.values()), 1000)
     judged = {qid: dict(grades) for qid, grades in collection.qrels.items()}
@@ -49,10 +50,10 @@ def main() -> None:
     parser.add_argument("folders", nargs="*", default=["sample"])
     given = parser.parse_args()
     collections = [load(folder) for folder in given.folders]
-    print(f"{'':40}" + "".join(f"{c.name[:10]:>11}" for c in collections))
-    rows = [*ROWS, *(WITH_WORDNET if find_wordnet_path() else [])]
-    for model in rows[:: 5 if given.quick else 1]:
-        print(f"{model:40}" + "".join(f"{mean_average_precision(model, c):11.3f}" for c in collections), flush=True)
+    print(f"{'MAP':40}" + "".join(f"{c.name[:10]:>11}" for c in collections))
+    specs = [*SPECS, *(WORDNET_SPECS if find_wordnet_path() else [])]
+    for model in specs[:: 5 if given.quick else 1]:
+        print(f"{model:40}" + "".join(f"{measure_map(model, c):11.3f}" for c in collections), flush=True)
 
 
 if __name__ == "__main__":

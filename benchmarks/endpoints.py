@@ -1,11 +1,11 @@
-"""What the road to an endpoint adds to a bare httpx loop, with 4, 16 and 64 requests in flight.
+"""Time of requests to a rerank endpoint, against a bare httpx loop, with 4, 16 and 64 concurrent requests.
 
     python benchmarks/endpoints.py [--quick]
 
-A server on the loopback, in a process of its own, answers each request after 50 ms. The same lists are sent to it by
-httpx in a loop, in threads and by asyncio, of which the faster counts, and by the ranker `http` through the road, with
-a store on disk, each answer checked, put in order and kept. Goal: at most 1.1 times the bare loop, in the same run.
-What the ranker finds out in its first words with the server, two small requests once, is timed apart.
+A server on the loopback, in a process of its own, answers each request after 50 ms. A bare httpx loop sends lists to
+it, once in threads and once with asyncio; the faster one is the peer. The ranker `http` sends the same lists through
+the scoring engine, which validates, sorts and stores each answer on disk. Goal: at most 1.1 times the bare loop. The
+discovery of the server's format takes two small requests once and is timed separately.
 """
 
 from __future__ import annotations
@@ -30,13 +30,14 @@ from shaketable.rankers.http.reranker import HttpEndpoint
 from shaketable.scoring.engine import ScoringEngine
 from shaketable.scoring.store import Store
 
-WAIT = 0.05
-GOAL = 1.1
-NOWHERE = Collection("empty", {}, {})
+LATENCY_S = 0.05
+MAX_RATIO = 1.1
+CONCURRENCIES = (4, 16, 64)
+EMPTY_COLLECTION = Collection("empty", {}, {})
 
 
 class Server(asyncio.Protocol):
-    """A rerank server that does nothing but wait: keep-alive, Cohere's shape, a score for each text by its length."""
+    """A rerank server in Cohere's format with keep-alive, which waits and scores each text by its length."""
 
     def connection_made(self, transport):
         self.transport, self.data = transport, b""
@@ -50,7 +51,7 @@ class Server(asyncio.Protocol):
             if len(rest) < length:
                 return
             body, self.data = rest[:length], rest[length:]
-            asyncio.get_running_loop().call_later(WAIT, self.answer, body)
+            asyncio.get_running_loop().call_later(LATENCY_S, self.answer, body)
 
     def answer(self, body):
         texts = json.loads(body)["documents"]
@@ -63,6 +64,8 @@ class Server(asyncio.Protocol):
 
 
 def serve(port) -> None:
+    """Send the port of a new server through a pipe, and serve forever."""
+
     async def run() -> None:
         server = await asyncio.get_running_loop().create_server(Server, "127.0.0.1", 0, backlog=512)
         port.send(server.sockets[0].getsockname()[1])
@@ -71,8 +74,8 @@ def serve(port) -> None:
     asyncio.run(run())
 
 
-def slates(number: int, start: int) -> list[Slate]:
-    """Lists of 20 texts of 30 to 49 words, no two lists alike."""
+def make_slates(number: int, start: int) -> list[Slate]:
+    """Return distinct lists of 20 texts with 30 to 49 words each."""
     words = "words of a passage that was found for a query and is to be ranked now ".split() * 4
     return [
         Slate(f"query {start + q}", tuple(Doc(f"text {q} " + " ".join(words[: 30 + i])) for i in range(20)))
@@ -80,38 +83,38 @@ def slates(number: int, start: int) -> list[Slate]:
     ]
 
 
-def bodies(work: list[Slate]) -> list[dict]:
-    return [{"query": s.query, "documents": [doc.text for doc in s.docs], "top_n": len(s.docs)} for s in work]
+def make_bodies(slates: list[Slate]) -> list[dict]:
+    return [{"query": s.query, "documents": [doc.text for doc in s.docs], "top_n": len(s.docs)} for s in slates]
 
 
-def in_threads(url: str, work: list[Slate], max_concurrency: int) -> list[list[float]]:
+def send_in_threads(url: str, slates: list[Slate], max_concurrency: int) -> list[list[float]]:
     limits = httpx.Limits(max_connections=max_concurrency, max_keepalive_connections=max_concurrency)
     with httpx.Client(limits=limits) as client, ThreadPoolExecutor(max_concurrency) as pool:
-        return list(pool.map(lambda body: client.post(url, json=body).json(), bodies(work)))
+        return list(pool.map(lambda body: client.post(url, json=body).json(), make_bodies(slates)))
 
 
-def by_asyncio(url: str, work: list[Slate], max_concurrency: int) -> list[list[float]]:
+def send_with_asyncio(url: str, slates: list[Slate], max_concurrency: int) -> list[list[float]]:
     async def run():
         limits = httpx.Limits(max_connections=max_concurrency, max_keepalive_connections=max_concurrency)
-        room = asyncio.Semaphore(max_concurrency)
+        semaphore = asyncio.Semaphore(max_concurrency)
         async with httpx.AsyncClient(limits=limits) as client:
 
-            async def one(body):
-                async with room:
+            async def send(body):
+                async with semaphore:
                     return (await client.post(url, json=body)).json()
 
-            return await asyncio.gather(*[one(body) for body in bodies(work)])
+            return await asyncio.gather(*[send(body) for body in make_bodies(slates)])
 
     return asyncio.run(run())
 
 
-def by_the_road(ranker: Ranker, work: list[Slate], max_concurrency: int) -> None:
+def score_with_engine(ranker: Ranker, slates: list[Slate]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        answers = ScoringEngine(Store(Path(folder) / "scores.sqlite")).score(ranker, work)
+        answers = ScoringEngine(Store(Path(folder) / "scores.sqlite")).score(ranker, slates)
         assert all(answer is not None for answer in answers)
 
 
-def timed(call, *arguments) -> float:
+def measure_seconds(call, *arguments) -> float:
     started = time.perf_counter()
     call(*arguments)
     return time.perf_counter() - started
@@ -119,56 +122,57 @@ def timed(call, *arguments) -> float:
 
 @dataclass(frozen=True)
 class Lap:
-    """The seconds that the same requests took by each way, and the first words with the server once before."""
+    """The seconds of the same requests with each client, and of the discovery of the server."""
 
     max_concurrency: int
     requests: int
     threads: float
     asynchronous: float
     engine: float
-    first_words: float
+    discovery: float
 
     @property
     def ratio(self) -> float:
+        """The time of the engine relative to the faster httpx loop."""
         return self.engine / min(self.threads, self.asynchronous)
 
 
-def laps(rounds: int, times: int) -> Iterator[Lap]:
-    """Measured at 4, 16 and 64 in flight; the best of several times counts, for others use this machine too."""
+def measure_laps(rounds: int, repeats: int = 5) -> Iterator[Lap]:
+    """Yield the best of several times at each concurrency, because other programs may slow a single one."""
     os.environ["NO_PROXY"] = "127.0.0.1"
-    here, there = multiprocessing.Pipe()
-    server = multiprocessing.get_context("spawn").Process(target=serve, args=(there,), daemon=True)
+    receiver, sender = multiprocessing.Pipe()
+    server = multiprocessing.get_context("spawn").Process(target=serve, args=(sender,), daemon=True)
     server.start()
-    url = f"http://127.0.0.1:{here.recv()}/rerank"
-    in_threads(url, slates(4, 0), 4)  # what is imported on first use
-    for max_concurrency in (4, 16, 64):
+    url = f"http://127.0.0.1:{receiver.recv()}/rerank"
+    send_in_threads(url, make_slates(4, 0), 4)  # imports are not timed
+    for max_concurrency in CONCURRENCIES:
         number = max_concurrency * rounds
-        ranker = HttpEndpoint(url, concurrency=max_concurrency).open(NOWHERE)
-        first_words = timed(getattr, ranker, "profile")
-        bare, ours = [], []
-        for lap in range(times):
-            work = slates(number, lap * number)
-            bare.append(timed(in_threads, url, work, max_concurrency))
-            ours.append(timed(by_the_road, ranker, work, max_concurrency))
-        asynchronous = timed(by_asyncio, url, slates(number, 0), max_concurrency)
-        yield Lap(max_concurrency, number, min(bare), asynchronous, min(ours), first_words)
+        ranker = HttpEndpoint(url, concurrency=max_concurrency).open(EMPTY_COLLECTION)
+        discovery = measure_seconds(getattr, ranker, "profile")
+        threads, engine = [], []
+        for repeat in range(repeats):
+            slates = make_slates(number, repeat * number)
+            threads.append(measure_seconds(send_in_threads, url, slates, max_concurrency))
+            engine.append(measure_seconds(score_with_engine, ranker, slates))
+        asynchronous = measure_seconds(send_with_asyncio, url, make_slates(number, 0), max_concurrency)
+        yield Lap(max_concurrency, number, min(threads), asynchronous, min(engine), discovery)
     server.terminate()
 
 
 def main() -> int:
-    from quick import judge_limits, parse_quick  # as a script; tests and evidence import this module otherwise
+    from quick import judge_limits, parse_quick  # works in a script only, and evidence imports this module
 
     quick = parse_quick(__doc__)
     rounds = 1 if quick else 20
-    fast = True
-    for lap in laps(rounds, 1 if quick else 5):
-        fast &= lap.ratio <= GOAL
+    is_fast = True
+    for lap in measure_laps(rounds, 1 if quick else 5):
+        is_fast &= lap.ratio <= MAX_RATIO
         print(
-            f"{lap.max_concurrency} in flight, {lap.requests} requests: httpx in threads {lap.threads:.2f} s, by "
-            f"asyncio {lap.asynchronous:.2f} s; by the engine {lap.engine:.2f} s, ratio {lap.ratio:.2f} (goal {GOAL})"
+            f"{lap.requests} requests, {lap.max_concurrency} concurrent: httpx, threads {lap.threads:.2f} s; httpx, "
+            f"asyncio {lap.asynchronous:.2f} s; engine {lap.engine:.2f} s; ratio {lap.ratio:.2f} (goal {MAX_RATIO})"
         )
-        print(f"  waiting alone takes {WAIT * rounds:.2f} s; the first words took {lap.first_words:.2f} s, once")
-    return judge_limits(fast, quick)
+        print(f"  latency of the server {LATENCY_S * rounds:.2f} s in total; discovery {lap.discovery:.2f} s, once")
+    return judge_limits(is_fast, quick)
 
 
 if __name__ == "__main__":

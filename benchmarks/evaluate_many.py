@@ -1,6 +1,8 @@
-"""`evaluate` of 200 run files with 10,000 queries, with its page and CSV files: peak memory against the limit of 2 GB.
+"""Peak memory of `evaluate` for 200 run files with 10,000 queries, against a limit of 2 GB.
 
-python benchmarks/evaluate_many.py [--quick]
+    python benchmarks/evaluate_many.py [--quick]
+
+The command also writes the HTML page and the CSV files.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ CODE = "from shaketable.cli import main; main()"
 
 
 def write_files(folder: Path, runs: int, queries: int) -> list[Path]:
-    """Write judgements and runs, and return their paths."""
+    """Write a qrels file and run files, and return their paths."""
     rng = np.random.default_rng(1)
     qids = [f"q{number}" for number in range(queries)]
     qrels = folder / "qrels"
@@ -49,7 +51,8 @@ def main() -> int:
         seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     print(
-        f"{runs} runs x {queries:,} queries x {DEPTH} documents: {peak:,.0f} MB (limit {LIMIT_MB:,}), {seconds:.0f} s"
+        f"{runs} runs x {queries:,} queries x {DEPTH} documents: peak memory {peak:,.0f} MB (limit {LIMIT_MB:,} MB), "
+        f"{seconds:.0f} s"
     )
     return judge_limits(peak < LIMIT_MB, quick)
 

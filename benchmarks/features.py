@@ -1,9 +1,9 @@
-"""The 28 features of 100,000 pairs of a query and a document, against a plain Python loop over the same terms.
+"""Speed of the 28 query-document features for 100,000 pairs, against a plain Python loop over the same terms.
 
     python benchmarks/features.py [--quick]
 
-One thread, timed by what the processor spent on it. Both have their collection statistics, read every text once within
-the clock, and must agree.
+The time is the processor time of one thread. Both sides have computed the collection statistics before. The time
+includes reading each text once. Both sides must agree. Goal: 20,000 pairs per second for texts that are not cached.
 """
 
 from __future__ import annotations
@@ -25,22 +25,25 @@ from shaketable.nlp.analyzer import Analyzer
 from shaketable.rankers.features import FIELDS, FeatureExtractor
 
 DOCUMENTS, QUERIES, DEPTH, LENGTH = 20_000, 1_000, 100, 100
-GOAL = 20_000
+MIN_PAIRS_PER_S = 20_000
 
 
 class Corpus(dict[str, Doc]):
+    """Documents in memory."""
+
     fingerprint = "generated"
 
 
-def corpus(documents: int) -> Corpus:
+def make_corpus(documents: int) -> Corpus:
+    """Return generated documents with title and URL."""
     bodies, titles = zipf_texts(1, documents, LENGTH // 2, 3 * LENGTH // 2), zipf_texts(2, documents, 4, 10)
     urls = (text.replace(" ", "/") for text in zipf_texts(3, documents, 2, 4))
     docs = zip(bodies, titles, urls, strict=True)
     return Corpus({f"d{number}": Doc(body, title, url) for number, (body, title, url) in enumerate(docs)})
 
 
-class Loop:
-    """The formulas, term by term."""
+class LoopExtractor:
+    """A plain Python implementation of the features, term by term."""
 
     def __init__(self, corpus: Corpus, tokenizer: Analyzer):
         self.tokenizer, self.documents = tokenizer, len(corpus)
@@ -54,16 +57,16 @@ class Loop:
                 self.cf[field].update(terms)
         self.size = {field: sum(cf.values()) for field, cf in self.cf.items()}
 
-    def read(self, field: str, doc: Doc) -> Counter[str]:
+    def count_terms(self, field: str, doc: Doc) -> Counter[str]:
         if (field, doc) not in self.counts:
             self.counts[field, doc] = Counter(self.tokenizer(FIELDS[field](doc).text))
         return self.counts[field, doc]
 
-    def row(self, query: Sequence[str], doc: Doc) -> list[float]:
-        columns = [self.field(field, Counter(query), self.read(field, doc)) for field in FIELDS]
+    def extract_row(self, query: Sequence[str], doc: Doc) -> list[float]:
+        columns = [self.extract_field(field, Counter(query), self.count_terms(field, doc)) for field in FIELDS]
         return [value for feature in zip(*columns, strict=True) for value in feature]
 
-    def field(self, field: str, query: Counter[str], counts: Counter[str]) -> tuple[float, ...]:
+    def extract_field(self, field: str, query: Counter[str], counts: Counter[str]) -> tuple[float, ...]:
         total, dl, average = self.size[field], sum(counts.values()), self.size[field] / self.documents
         tf = idf = tf_idf = bm25 = ql_dir = ql_jm = 0.0
         for term, qtf in query.items():
@@ -88,7 +91,7 @@ def main() -> int:
     documents, queries = (500, 5) if quick else (DOCUMENTS, QUERIES)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["SHAKETABLE_HOME"] = folder
-        docs = corpus(documents)
+        docs = make_corpus(documents)
         extractor = FeatureExtractor.open(docs, Analyzer())
         extractor.extract([Slate("word1 word2", (Doc("word1 word3"),))])  # compiles
         rng, every = np.random.default_rng(0), list(docs.values())
@@ -98,20 +101,27 @@ def main() -> int:
         ]
         started = time.process_time()
         rows = extractor.extract(slates)
-        first = len(rows) / (time.process_time() - started)
+        cold = len(rows) / (time.process_time() - started)
         started = time.process_time()
         extractor.extract(slates)
-        again = len(rows) / (time.process_time() - started)
-    loop = Loop(docs, Analyzer())
+        warm = len(rows) / (time.process_time() - started)
+    loop = LoopExtractor(docs, Analyzer())
     started = time.process_time()
-    plain = [loop.row(words, doc) for slate in slates for words in [loop.tokenizer(slate.query)] for doc in slate.docs]
-    looped = len(plain) / (time.process_time() - started)
+    plain = [
+        loop.extract_row(words, doc)
+        for slate in slates
+        for words in [loop.tokenizer(slate.query)]
+        for doc in slate.docs
+    ]
+    peer = len(plain) / (time.process_time() - started)
     worst = float(np.abs(np.array(plain) - rows).max())
-    print(f"{len(rows):,} pairs x {rows.shape[1]} features, {LENGTH} words a document; largest difference {worst:.1e}")
-    print(f"features, texts not read before {first:10,.0f} pairs/s   {first / looped:5.1f} x the loop, goal {GOAL:,}")
-    print(f"features, texts read before     {again:10,.0f} pairs/s   {again / looped:5.1f} x the loop")
-    print(f"plain Python loop               {looped:10,.0f} pairs/s")
-    return judge_limits(first >= GOAL, quick)
+    print(
+        f"{len(rows):,} pairs x {rows.shape[1]} features, {LENGTH} words per document; largest difference {worst:.1e}"
+    )
+    print(f"features, new texts    {cold:10,.0f} pairs/s (goal {MIN_PAIRS_PER_S:,}), {cold / peer:.1f} x the loop")
+    print(f"features, known texts  {warm:10,.0f} pairs/s, {warm / peer:.1f} x the loop")
+    print(f"plain Python loop      {peer:10,.0f} pairs/s")
+    return judge_limits(cold >= MIN_PAIRS_PER_S, quick)
 
 
 if __name__ == "__main__":

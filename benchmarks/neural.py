@@ -1,21 +1,21 @@
-"""Neural scoring against bare forward passes, sentence-transformers' CrossEncoder, and pair-by-pair encoding.
+"""Speed of neural rankers, against bare forward passes, CrossEncoder.predict, and pair-by-pair encoding.
 
     make models && python -m benchmarks.neural [--quick] [--part PART ...]
 
-Cross-encoder: pairs a second of ms-marco-MiniLM-L-12-v2 (int8 weights, float32 arithmetic) on real passages of rag24.
-"Bare" are the forward passes of torch alone, of batches that were tokenised, sorted and padded beforehand. Goals: at
-least 1.2 times the pairs of bare, at least those of CrossEncoder.predict, and scores within 1e-5 of bare.
-CrossEncoder.predict is measured where sentence-transformers is installed. The three take turns on the same pairs, so
-that a busy machine is busy for all. The exit code is 1 if a goal is missed. `--part onnx` compares the int8 ONNX file,
-and `--part ways` measures each way to be faster by itself, in processor time of one thread.
+Cross-encoder: pairs per second of ms-marco-MiniLM-L-12-v2 (int8 weights, float32 arithmetic) on real passages of rag24.
+"Bare" are the forward passes of torch alone, on batches that are tokenised, sorted and padded beforehand. Goals: at
+least 1.2 times the speed of bare, at least that of CrossEncoder.predict, and scores within 1e-5 of bare. The script
+measures CrossEncoder.predict if sentence-transformers is installed. The three take turns on the same pairs, so that
+load slows all of them equally. The exit code is 1 if a goal is missed. `--part onnx` compares the int8 ONNX file, and
+`--part ways` measures each optimisation by itself, in processor time of one thread.
 
-monoT5 (a T5 of the size of t5-small, random) and EPIC (minilm; a vector over the vocabulary for each text) against
-their own bare passes, in the same way.
+monoT5 (a random T5 of the size of t5-small) and EPIC (minilm; a vector over the vocabulary for each text): texts per
+second against their own bare forward passes, in turns as above.
 
-Audit: 100 queries in 10 variants with 100 documents each, for dense and colbert, against encoding query and text of
-each pair anew, whose cost is measured on some of the pairs and multiplied. Goal: at least 5 times faster.
+Audit: dense and colbert score 100 queries in 10 variants with 100 documents each. The peer encodes the query and the
+text of each pair separately; its time is extrapolated from some of the pairs. Goal: at least 5 times faster.
 
-Small rankers: pairs a second of texts never seen before, and of the same texts again.
+Small rankers: pairs per second for new texts and for known texts.
 """
 
 from __future__ import annotations
@@ -57,13 +57,12 @@ Score = Callable[[Pairs], Scores]
 PEER = "CrossEncoder.predict"
 RATIO_GOALS = {"bare": 1.2, PEER: 1.0}
 SCORE_GOAL = 1e-5
-WAY_TOKENS = (1024, 2048, 4096)
-"""Tokens in a batch."""
+TOKENS_PER_WAY_BATCH = (1024, 2048, 4096)
 SENTENCE = "the river of a northern town rises in spring and floods low fields where people graze their animals"
 
 
-def passages(count: int) -> tuple[list[str], list[str]]:
-    """Queries, and texts of 190 words on average: real ones where they are at hand."""
+def read_passages(count: int) -> tuple[list[str], list[str]]:
+    """Return queries and texts of 190 words on average, which are real if the collection is present."""
     if REAL.is_dir():
         files = (REAL / "queries.jsonl", REAL / "corpus.jsonl")
         queries, texts = ([json.loads(line)["text"] for line in f.read_text("utf-8").splitlines()] for f in files)
@@ -73,31 +72,33 @@ def passages(count: int) -> tuple[list[str], list[str]]:
     return [" ".join(rng.choice(words, 8)) for _ in range(300)], [" ".join(rng.choice(words, n)) for n in sizes]
 
 
-def timed(call) -> float:
+def measure_seconds(call) -> float:
     started = time.perf_counter()
     call()
     return time.perf_counter() - started
 
 
 def open_contestants(model: Path, onnx: bool) -> dict[str, Score]:
-    """Return name -> a function from pairs to scores."""
-    found: dict[str, Score] = {}
+    """Return a function from pairs to scores for each contestant."""
+    contestants: dict[str, Score] = {}
     for name, spec in (("shaketable", f"hf:{model}"), *([("shaketable, onnx", f"onnx:{model}")] if onnx else [])):
         ranker = RANKERS.build(spec).open(Collection("benchmark", MemoryCorpus({}), {}))
-        found[name] = lambda pairs, ranker=ranker: np.concatenate(ranker.score([Slate(q, (Doc(t),)) for q, t in pairs]))
+        contestants[name] = lambda pairs, ranker=ranker: np.concatenate(
+            ranker.score([Slate(q, (Doc(t),)) for q, t in pairs])
+        )
     if not find_spec("sentence_transformers"):
         print("CrossEncoder.predict is not measured: sentence-transformers (group bench) is not installed")
-        return found
+        return contestants
     from sentence_transformers import CrossEncoder as Peer
 
     with checkpoints.silence_transformers():
         peer = Peer(str(model), num_labels=1, max_length=512)
-    found[PEER] = lambda pairs: peer.predict(pairs, show_progress_bar=False, activation_fn=torch.nn.Identity())
-    return found
+    contestants[PEER] = lambda pairs: peer.predict(pairs, show_progress_bar=False, activation_fn=torch.nn.Identity())
+    return contestants
 
 
 def make_bare(model: Path) -> Callable[[Pairs], Callable[[], Scores]]:
-    """Return a function from pairs to their bare forward passes, which need no more preparation."""
+    """Return a function that prepares pairs and returns their bare forward passes."""
     net = CrossEncoder.from_checkpoint(str(model), BertShape(max_length=0)).eval()
 
     def prepare(pairs: Pairs) -> Callable[[], Scores]:
@@ -107,7 +108,7 @@ def make_bare(model: Path) -> Callable[[Pairs], Callable[[], Scores]]:
 
         def run() -> Scores:
             scores = np.empty(len(pairs))
-            with torch.no_grad():  # the plain net: faster ways to compute apply in inference mode only
+            with torch.no_grad():  # our optimisations apply in inference mode only
                 for part, batch in zip(parts, ready, strict=True):
                     scores[part] = net(**batch).numpy()
             return scores
@@ -117,22 +118,22 @@ def make_bare(model: Path) -> Callable[[Pairs], Callable[[], Scores]]:
     return prepare
 
 
-def cross_encoder(chunks: int, size: int, onnx: bool = False) -> bool:
+def compare_cross_encoders(chunks: int, size: int, onnx: bool = False) -> bool:
     """Print speeds and ratios; return True if the goals are met."""
     model = find_model(MINILM_L12)
     if model is None:
         print(f"cross-encoder is not measured: {MINILM_L12} is not built (make models)")
         return False
-    queries, texts = passages(chunks * size)
-    contestants, bare = open_contestants(model, onnx), make_bare(model)
-    warm = [(queries[0], text) for text in texts[:4]]
-    for call in (bare(warm), *(partial(score, warm) for score in contestants.values())):
-        call()
+    queries, texts = read_passages(chunks * size)
+    contestants, prepare_bare = open_contestants(model, onnx), make_bare(model)
+    few = [(queries[0], text) for text in texts[:4]]
+    for run in (prepare_bare(few), *(partial(score, few) for score in contestants.values())):
+        run()
     spent: dict[str, list[float]] = defaultdict(list)
     worst = 0.0
     for number, start in enumerate(range(0, len(texts), size)):
         pairs = [(queries[(start + i) % len(queries)], text) for i, text in enumerate(texts[start : start + size])]
-        turns = {"bare": bare(pairs), **{name: partial(score, pairs) for name, score in contestants.items()}}
+        turns = {"bare": prepare_bare(pairs), **{name: partial(score, pairs) for name, score in contestants.items()}}
         scores: dict[str, Scores] = {}
         for name in list(turns)[:: 1 if number % 2 else -1]:
             started = time.perf_counter()
@@ -150,7 +151,7 @@ def cross_encoder(chunks: int, size: int, onnx: bool = False) -> bool:
         total = sum(spent[peer]) / sum(spent["shaketable"])
         print(f"  ratio to {peer} {total:.3f} (goal {goal}), median of {len(spent[peer])} turns {turns_ratio:.3f}")
         met &= bool(turns_ratio >= goal)
-    print(f"  largest difference of a score from bare {worst:.1e} (goal {SCORE_GOAL:.0e})", flush=True)
+    print(f"  largest score difference from bare {worst:.1e} (goal {SCORE_GOAL:.0e})", flush=True)
     return met
 
 
@@ -160,22 +161,22 @@ WAYS = {
     "linear layers by oneDNN": (torch.no_grad, OneDnnLinear),
     "both": (torch.inference_mode, OneDnnLinear),
 }
-"""Way -> the contexts of a forward pass; the last layer is shortened in inference mode only."""
+"""Optimisation -> the contexts of a forward pass; the last layer is shortened in inference mode only."""
 
 
-def ways(count: int, rounds: int) -> None:
-    """Print the speed of each way, relative to the plain one in the largest batches."""
+def compare_ways(count: int, rounds: int) -> None:
+    """Print the speed of each optimisation, relative to none of them with the largest batches."""
     model = find_model(MINILM_L12)
     if model is None:
         print(f"ways are not measured: {MINILM_L12} is not built (make models)")
         return
     torch.set_num_threads(1)
-    queries, texts = passages(count)
+    queries, texts = read_passages(count)
     net = CrossEncoder.from_checkpoint(str(model), BertShape(max_length=0)).eval()
     prepared = net.prepare(list(zip(queries, texts, strict=False)))
     best: dict[tuple[str, int], float] = {}
     scores: dict[tuple[str, int], Scores] = {}
-    for _, tokens in product(range(rounds), WAY_TOKENS):
+    for _, tokens in product(range(rounds), TOKENS_PER_WAY_BATCH):
         parts = list(make_batches([row.length for row in prepared], tokens))
         ready = [net.collate([prepared[i] for i in part]) for part in parts]
         for name, (guard, mode) in WAYS.items():
@@ -186,23 +187,25 @@ def ways(count: int, rounds: int) -> None:
                     found[part] = net(**batch).numpy()
             spent = time.process_time() - started
             best[name, tokens], scores[name, tokens] = min(spent, best.get((name, tokens), spent)), found
-    print(f"ways, {len(prepared)} pairs, one thread, processor time, relative to plain with {WAY_TOKENS[-1]} tokens")
-    base = best["plain", WAY_TOKENS[-1]]
+    most = TOKENS_PER_WAY_BATCH[-1]
+    print(f"speed (processor time of one thread, {len(prepared)} pairs) relative to plain with {most} tokens per batch")
+    print(f"  {'tokens per batch':32}{''.join(f'{tokens:8}' for tokens in TOKENS_PER_WAY_BATCH)}")
+    base = best["plain", most]
     for name in WAYS:
-        worst = max(np.abs(scores[name, tokens] - scores["plain", tokens]).max() for tokens in WAY_TOKENS)
-        cells = "".join(f"{base / best[name, tokens]:8.2f}" for tokens in WAY_TOKENS)
-        print(f"  {name:32}{cells}  largest difference of a score {worst:.1e}", flush=True)
+        worst = max(np.abs(scores[name, tokens] - scores["plain", tokens]).max() for tokens in TOKENS_PER_WAY_BATCH)
+        cells = "".join(f"{base / best[name, tokens]:8.2f}" for tokens in TOKENS_PER_WAY_BATCH)
+        print(f"  {name:32}{cells}  largest score difference {worst:.1e}", flush=True)
 
 
-def against_bare(name: str, ranker, bare, texts: list[str], score, rounds: int) -> None:
-    """Texts a second of a ranker and of the bare passes of its net, which take turns on the same texts."""
+def compare_with_bare(name: str, ranker, prepare_bare, texts: list[str], score, rounds: int) -> None:
+    """Print the texts per second of a ranker and of the bare forward passes of its network, measured in turns."""
     spent: dict[str, list[float]] = defaultdict(list)
     size = len(texts) // rounds
     for number in range(rounds):
         some = texts[number * size : (number + 1) * size]
-        turns = {"bare": bare(some), "shaketable": lambda some=some: score(ranker, some)}
+        turns = {"bare": prepare_bare(some), "shaketable": lambda some=some: score(ranker, some)}
         for turn in list(turns)[:: 1 if number % 2 else -1]:
-            spent[turn].append(timed(turns[turn]))
+            spent[turn].append(measure_seconds(turns[turn]))
     ratio = np.median(np.array(spent["bare"]) / np.array(spent["shaketable"]))
     print(f"{name}, {size * rounds} texts, {torch.get_num_threads()} threads")
     for turn, seconds in spent.items():
@@ -211,8 +214,8 @@ def against_bare(name: str, ranker, bare, texts: list[str], score, rounds: int) 
     print(f"  ratio to bare {total:.3f} (goal 0.95), median of {rounds} turns {ratio:.3f}", flush=True)
 
 
-def small_t5(texts: list[str], folder: Path, quick: bool) -> MonoT5:
-    """A T5 of the sizes of t5-small, with random weights and pieces of the texts themselves."""
+def build_t5(texts: list[str], folder: Path, quick: bool) -> MonoT5:
+    """Return a random T5 of the size of t5-small, with a tokenizer that is trained on the texts."""
     from transformers import T5Config, T5ForConditionalGeneration
 
     tokenizer = train_tokenizer([*texts, "Query: Document: Relevant: true false " * 50], 500 if quick else 8000)
@@ -225,13 +228,13 @@ def small_t5(texts: list[str], folder: Path, quick: bool) -> MonoT5:
     return MonoT5.from_checkpoint(str(folder), MonoT5Shape())
 
 
-def mono_t5(rounds: int, size: int, quick: bool) -> None:
-    queries, texts = passages(rounds * size)
+def compare_monot5(rounds: int, size: int, quick: bool) -> None:
+    queries, texts = read_passages(rounds * size)
     with tempfile.TemporaryDirectory() as folder:
-        net, bare_net = small_t5(texts, Path(folder), quick), small_t5(texts, Path(folder), quick).eval()
+        net, bare_net = build_t5(texts, Path(folder), quick), build_t5(texts, Path(folder), quick).eval()
     ranker = make_ranker("monot5", "benchmark", net, MemoryCorpus({}))
 
-    def bare(some):
+    def prepare_bare(some):
         prepared = bare_net.prepare([(queries[0], text) for text in some])
         parts = make_batches([row.length for row in prepared], TOKENS_PER_BATCH["cpu"])
         ready = [bare_net.collate([prepared[i] for i in part]) for part in parts]
@@ -247,16 +250,16 @@ def mono_t5(rounds: int, size: int, quick: bool) -> None:
         ranker.score([Slate(queries[0], tuple(map(Doc, some)))])
 
     score(ranker, texts[:8])
-    bare(texts[:8])()
-    against_bare("monot5", ranker, bare, texts[: rounds * size], score, rounds)
+    prepare_bare(texts[:8])()
+    compare_with_bare("monot5", ranker, prepare_bare, texts[: rounds * size], score, rounds)
 
 
-def epic_texts(rounds: int, size: int) -> None:
-    _, texts = passages(rounds * size)
+def compare_epic(rounds: int, size: int) -> None:
+    _, texts = read_passages(rounds * size)
     net, bare_net = (epic.EPIC.from_checkpoint("minilm", EPICShape(max_length=192)).eval() for _ in range(2))
     ranker = make_ranker("epic", "benchmark", net, MemoryCorpus({}))
 
-    def bare(some):
+    def prepare_bare(some):
         prepared = bare_net.prepare_texts(some)
         parts = make_batches([row.length for row in prepared], TOKENS_PER_BATCH["cpu"])
         ready = [bare_net.pack([prepared[i] for i in part]) for part in parts]
@@ -272,66 +275,70 @@ def epic_texts(rounds: int, size: int) -> None:
         ranker.score([Slate("how are tides made", tuple(map(Doc, some)))])
 
     score(ranker, texts[:8])
-    bare(texts[:8])()
-    against_bare("epic", ranker, bare, texts[: rounds * size], score, rounds)
+    prepare_bare(texts[:8])()
+    compare_with_bare("epic", ranker, prepare_bare, texts[: rounds * size], score, rounds)
 
 
-def audit(name: str, net, queries: int, variants: int, docs: int, sample: int) -> None:
-    asked, texts = passages(queries * docs)
+def compare_bi_encoder(name: str, net, queries: int, variants: int, docs: int, sample: int) -> None:
+    """Print the time for all variants of the queries, and that of encoding each pair separately."""
+    topics, texts = read_passages(queries * docs)
     rng = np.random.default_rng(0)
     lists = [[Doc(texts[i]) for i in rng.choice(len(texts), docs, replace=False)] for _ in range(queries)]
     slates = [
-        Slate(f"{asked[q % len(asked)]} {variant}", tuple(lists[q]))
+        Slate(f"{topics[q % len(topics)]} {variant}", tuple(lists[q]))
         for variant in range(variants)
         for q in range(queries)
     ]
     pairs = [(slate.query, doc.text) for slate in slates for doc in slate.docs]
     ranker = make_ranker(name, "benchmark", net, MemoryCorpus({}))
 
-    def naive(few) -> None:
+    def encode_pairs(few) -> None:
         prepared = net.prepare(few)
         with torch.inference_mode():
             for part in make_batches([row.length for row in prepared], TOKENS_PER_BATCH["cpu"]):
                 net(**net.collate([prepared[i] for i in part]))
 
-    naive(pairs[:8])
+    encode_pairs(pairs[:8])
     some = [pairs[i] for i in rng.choice(len(pairs), min(sample, len(pairs)), replace=False)]
-    before = timed(lambda: naive(some[::2]))
-    ours = timed(lambda: ranker.score(slates))
-    again = timed(lambda: ranker.score(slates))
-    after = timed(lambda: naive(some[1::2]))
-    by_pairs = (before + after) / len(some) * len(pairs)
+    before = measure_seconds(lambda: encode_pairs(some[::2]))
+    ours = measure_seconds(lambda: ranker.score(slates))
+    cached = measure_seconds(lambda: ranker.score(slates))
+    after = measure_seconds(lambda: encode_pairs(some[1::2]))
+    peer = (before + after) / len(some) * len(pairs)
     print(f"{name}, {len(pairs)} pairs, {len({text for _, text in pairs})} texts")
-    print(f"  ours {ours:.1f} s, once all is encoded {len(pairs) / again:,.0f} pairs/s")
-    print(f"  pair by pair {by_pairs:.0f} s (from {len(some)} pairs), ratio {by_pairs / ours:.1f} (goal 5)")
+    print(f"  shaketable {ours:.1f} s; with cached encodings {len(pairs) / cached:,.0f} pairs/s")
+    print(f"  pair by pair {peer:.0f} s (extrapolated from {len(some)} pairs), ratio {peer / ours:.1f} (goal 5)")
 
 
-def small(queries: int, docs: int) -> None:
-    asked, texts = passages(queries * docs)
+def measure_small_rankers(queries: int, docs: int) -> None:
+    """Print the pairs per second of each small neural ranker."""
+    topics, texts = read_passages(queries * docs)
     corpus = MemoryCorpus({str(i): Doc(text) for i, text in enumerate(texts)})
     rng = np.random.default_rng(0)
-    slates = [Slate(query, tuple(Doc(texts[i]) for i in rng.choice(len(texts), docs))) for query in asked[:queries]]
+    slates = [Slate(query, tuple(Doc(texts[i]) for i in rng.choice(len(texts), docs))) for query in topics[:queries]]
     pairs = sum(len(slate.docs) for slate in slates)
     print(f"small rankers, {pairs} pairs, {torch.get_num_threads()} threads")
-    for kind in ("dssm", "drmm", "knrm", "conv_knrm", "duet", "duet(input='trigrams')"):
-        net = LEARNERS.build(kind).build_net(Collection("benchmark", corpus, {}))
-        ranker = make_ranker(kind, "benchmark", net, corpus)
+    for name in ("dssm", "drmm", "knrm", "conv_knrm", "duet", "duet(input='trigrams')"):
+        net = LEARNERS.build(name).build_net(Collection("benchmark", corpus, {}))
+        ranker = make_ranker(name, "benchmark", net, corpus)
         ranker.score([Slate("warm", (Doc("up"),))])
-        first, again = (timed(lambda ranker=ranker: ranker.score(slates)) for _ in range(2))
-        print(f"  {kind:22}{pairs / first:10,.0f} pairs/s, again {pairs / again:10,.0f} pairs/s", flush=True)
+        new, known = (measure_seconds(lambda ranker=ranker: ranker.score(slates)) for _ in range(2))
+        print(
+            f"  {name:24}new texts {pairs / new:9,.0f} pairs/s, known texts {pairs / known:9,.0f} pairs/s", flush=True
+        )
 
 
 PARTS: dict[str, Callable[[bool], bool | None]] = {
-    "cross-encoder": lambda quick: cross_encoder(*((6, 32) if quick else (12, 128))),
-    "onnx": lambda quick: cross_encoder(*((4, 16) if quick else (8, 64)), onnx=True),
-    "ways": lambda quick: ways(*((16, 2) if quick else (48, 4))),
-    "monot5": lambda quick: mono_t5(*((1, 4) if quick else (10, 128)), quick),
-    "epic": lambda quick: epic_texts(*((4, 32) if quick else (10, 128))),
-    "small": lambda quick: small(*((10, 20) if quick else (100, 100))),
-    "dense": lambda quick: audit(
+    "cross-encoder": lambda quick: compare_cross_encoders(*((6, 32) if quick else (12, 128))),
+    "onnx": lambda quick: compare_cross_encoders(*((4, 16) if quick else (8, 64)), onnx=True),
+    "ways": lambda quick: compare_ways(*((16, 2) if quick else (48, 4))),
+    "monot5": lambda quick: compare_monot5(*((1, 4) if quick else (10, 128)), quick),
+    "epic": lambda quick: compare_epic(*((4, 32) if quick else (10, 128))),
+    "small": lambda quick: measure_small_rankers(*((10, 20) if quick else (100, 100))),
+    "dense": lambda quick: compare_bi_encoder(
         "dense", dense.BiEncoder.from_checkpoint("minilm", DenseShape(max_length=256)), *AUDIT_SIZES[quick]
     ),
-    "colbert": lambda quick: audit(
+    "colbert": lambda quick: compare_bi_encoder(
         "colbert", colbert.ColBERT.from_checkpoint("minilm", ColBERTShape()), *AUDIT_SIZES[quick]
     ),
 }

@@ -1,6 +1,6 @@
-"""The option --quick, which every benchmark has: a small size, to see that the script works.
+"""The option --quick of all benchmarks: a small size, which checks that a script works.
 
-Limits hold at full size. At the small size they are printed and not judged, and the exit code is 0.
+Limits hold at full size. At the small size a script prints them without judging them, and its exit code is 0.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ import argparse
 
 
 def make_parser(description: str | None) -> argparse.ArgumentParser:
+    """Return a parser with the option --quick."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="a small size, to see that it works")
+    parser.add_argument("--quick", action="store_true", help="a small size, to check that the script works")
     return parser
 
 
 def parse_quick(description: str | None) -> bool:
+    """Parse the command line of a script without other options, and return True for --quick."""
     return bool(make_parser(description).parse_args().quick)
 
 

@@ -1,13 +1,13 @@
-"""Indexing and top-100 search of 200,000 generated documents, against bm25s (numba backend), tantivy and Lucene.
+"""Speed and memory of indexing and top-100 search of 200,000 documents, against bm25s, tantivy and Lucene.
 
     python benchmarks/retrieval.py [--quick]
 
-Every engine runs in a process of its own, on all cores, with BM25 (k1 1.2, b 0.75; tantivy has no other) and neither
-stop-words nor stemming. Search gives document numbers and scores. What compiles is compiled on a small collection
-before the clock starts, from an empty cache, and reported by itself as warm-up. CPU is the time of all cores together,
-which other programs change least. Memory is what the process has resident after indexing and searching, less what it
-had with the texts alone. Lucene (`make lucene`; left out if absent) is Anserini on all cores: its warm-up is the start
-of Java with one query, which is subtracted from its searches, and its memory is not measured.
+Every engine runs in its own process, on all cores, with BM25 (k1 1.2, b 0.75; tantivy has no other values), without
+stop-words and stemming. bm25s uses its numba backend. Search returns document numbers and scores. Compilation happens
+on a small collection, from an empty cache, and is timed separately as warm-up. CPU time is that of all cores; other
+programs change it least. Memory is the resident memory after indexing and searching, minus that with the texts alone.
+Lucene runs as Anserini on all cores if `make lucene` installed it. Its warm-up is the start of Java with one query,
+which is subtracted from its search time. Its memory is not measured.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ GOALS = {"index s": "at most 0.50", "queries/s": "at least 0.50", "memory MB": "
 Search = Callable[[list[str]], Any]
 
 
-def shaketable(texts: list[str]) -> Search:
+def index_with_shaketable(texts: list[str]) -> Search:
     from shaketable.core.documents import Collection, Doc
     from shaketable.rankers.lexical import BM25
 
@@ -50,7 +50,7 @@ def shaketable(texts: list[str]) -> Search:
     return lambda queries: scorer.search(scorer.index.make_bags(queries), TOP)
 
 
-def bm25s(texts: list[str]) -> Search:
+def index_with_bm25s(texts: list[str]) -> Search:
     import bm25s as library
 
     tokens = library.tokenize(texts, stopwords=None, show_progress=False)
@@ -64,7 +64,7 @@ def bm25s(texts: list[str]) -> Search:
     return search
 
 
-def tantivy(texts: list[str]) -> Search:
+def index_with_tantivy(texts: list[str]) -> Search:
     import tantivy as library
 
     schema = library.SchemaBuilder().add_text_field("text", stored=False, tokenizer_name="whitespace").build()
@@ -83,81 +83,85 @@ def tantivy(texts: list[str]) -> Search:
     return search
 
 
-ENGINES = {"shaketable": shaketable, "bm25s": bm25s, "tantivy": tantivy}
+ENGINES = {"shaketable": index_with_shaketable, "bm25s": index_with_bm25s, "tantivy": index_with_tantivy}
+"""Engine -> a function that indexes texts and returns a search function."""
 
 
-def measure(name: str, documents: int, queries: int) -> dict[str, float]:
-    engine = ENGINES[name]
+def measure_engine(name: str, documents: int, queries: int) -> dict[str, float]:
+    """Return the columns of the table for an engine of this process."""
+    index = ENGINES[name]
     few = list(zipf_texts(3, 1000, LENGTH, LENGTH))
     started = time.perf_counter()
-    engine(few)(few[:64])
+    index(few)(few[:64])
     warm_up = time.perf_counter() - started
-    texts, asked = list(zipf_texts(1, documents, LENGTH, LENGTH)), list(zipf_texts(2, queries, 3, 5))
-    before = resident()
+    texts, topics = list(zipf_texts(1, documents, LENGTH, LENGTH)), list(zipf_texts(2, queries, 3, 5))
+    before = measure_resident_bytes()
     started = time.perf_counter()
-    search = engine(texts)
+    search = index(texts)
     indexing = time.perf_counter() - started
-    search(asked[:64])
-    started, worked = time.perf_counter(), time.process_time()
-    search(asked)
-    searching, working = time.perf_counter() - started, time.process_time() - worked
+    search(topics[:64])
+    started, started_cpu = time.perf_counter(), time.process_time()
+    search(topics)
+    searching, cpu = time.perf_counter() - started, time.process_time() - started_cpu
     return {
         "warm-up s": warm_up,
         "index s": indexing,
         "queries/s": queries / searching,
-        "CPU ms/query": working / queries * 1e3,
-        "memory MB": (resident() - before) / 1e6,
+        "CPU ms/query": cpu / queries * 1e3,
+        "memory MB": (measure_resident_bytes() - before) / 1e6,
     }
 
 
 def measure_lucene(documents: int, queries: int) -> dict[str, float]:
-    """Measure Anserini's programs for indexing and search, with stop-words and without stemming."""
+    """Return the columns of the table for Anserini, which keeps stop-words and does not stem."""
     sys.path.insert(0, str(Path(__file__).parents[1]))
     from evidence._lucene import find_lucene
 
     lucene = find_lucene()
     assert lucene is not None
-    texts, asked = list(zipf_texts(1, documents, LENGTH, LENGTH)), list(zipf_texts(2, queries, 3, 5))
+    texts, query_texts = list(zipf_texts(1, documents, LENGTH, LENGTH)), list(zipf_texts(2, queries, 3, 5))
     cores = str(os.cpu_count() or 1)
-    same = ("-keepStopwords", "-stemmer", "none")
+    analyzer = ("-keepStopwords", "-stemmer", "none")
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
-        named = {f"doc{number}": text for number, text in enumerate(texts)}
-        index = lucene.index(named, Path(folder), "generated", *same)
+        docs = {f"doc{number}": text for number, text in enumerate(texts)}
+        index = lucene.index(docs, Path(folder), "generated", *analyzer)
         indexing = time.perf_counter() - started
-        seconds, worked = [], []
-        for some in (asked[:1], asked):
+        seconds, cpu = [], []
+        for some in (query_texts[:1], query_texts):
             before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
             topics = {str(number): query for number, query in enumerate(some)}
             lucene.search(
-                index, topics, "-hits", str(TOP), "-threads", cores, "-bm25.k1", "1.2", "-bm25.b", "0.75", *same
+                index, topics, "-hits", str(TOP), "-threads", cores, "-bm25.k1", "1.2", "-bm25.b", "0.75", *analyzer
             )
             seconds.append(time.perf_counter() - started)
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            worked.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+            cpu.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     return {
         "warm-up s": seconds[0],
         "index s": indexing,
         "queries/s": queries / (seconds[1] - seconds[0]),
-        "CPU ms/query": (worked[1] - worked[0]) / queries * 1e3,
+        "CPU ms/query": (cpu[1] - cpu[0]) / queries * 1e3,
         "memory MB": float("nan"),
     }
 
 
 def has_lucene() -> bool:
+    """Return True if Lucene is installed; print how to install it otherwise."""
     sys.path.insert(0, str(Path(__file__).parents[1]))
     from evidence._lucene import HOW, find_lucene
 
     if find_lucene() is None:
-        print(f"Lucene is left out: {HOW}")
+        print(f"Lucene is not measured: {HOW}")
         return False
     return True
 
 
-def resident() -> int:
+def measure_resident_bytes() -> int:
+    """Return the resident memory of this process without freed memory."""
     gc.collect()
     if sys.platform == "linux":
-        CDLL("libc.so.6").malloc_trim(0)  # what was freed is not counted
+        CDLL("libc.so.6").malloc_trim(0)  # returns freed memory to the system
     return int(psutil.Process().memory_info().rss)
 
 
@@ -167,28 +171,28 @@ def main() -> None:
     given = parser.parse_args()
     documents, queries = (500, 20) if given.quick else (200_000, 2000)
     if given.engine:
-        print(json.dumps(measure(given.engine, documents, queries)))
+        print(json.dumps(measure_engine(given.engine, documents, queries)))
         return
-    found: dict[str, dict[str, float]] = {}
+    rows: dict[str, dict[str, float]] = {}
     for engine in ENGINES:
         with tempfile.TemporaryDirectory() as home:
             command = [sys.executable, __file__, "--engine", engine, *(["--quick"] if given.quick else [])]
             env = {**os.environ, "SHAKETABLE_HOME": home}
             if not given.quick:
-                env["NUMBA_CACHE_DIR"] = f"{home}/numba"  # what compiles is timed
+                env["NUMBA_CACHE_DIR"] = f"{home}/numba"  # so that warm-up includes compilation
             done = subprocess.run(command, env=env, check=True, stdout=subprocess.PIPE)
-            found[engine] = json.loads(done.stdout)
+            rows[engine] = json.loads(done.stdout)
     if has_lucene():
-        found["lucene"] = measure_lucene(documents, queries)
-    columns = list(found["shaketable"])
-    print(f"{documents:,} documents of {LENGTH} words, {queries:,} queries of 3 to 5, top {TOP}")
-    print(f"{'':20}" + "".join(f"{column:>14}" for column in columns))
-    for engine, row in found.items():
+        rows["lucene"] = measure_lucene(documents, queries)
+    columns = list(rows["shaketable"])
+    print(f"{documents:,} documents of {LENGTH} words, {queries:,} queries of 3 to 5 words, top {TOP}")
+    print(f"{'engine':20}" + "".join(f"{column:>14}" for column in columns))
+    for engine, row in rows.items():
         print(f"{engine:20}" + "".join(f"{row[column]:14,.2f}" for column in columns))
-    for peer in list(found)[1:]:
-        ratios = (found["shaketable"][column] / found[peer][column] for column in columns)
+    for peer in list(rows)[1:]:
+        ratios = (rows["shaketable"][column] / rows[peer][column] for column in columns)
         print(f"{'ratio to ' + peer:20}" + "".join(f"{ratio:14.2f}" for ratio in ratios))
-    print(f"{'goal, to bm25s':20}" + "".join(f"{GOALS.get(column, ''):>14}" for column in columns))
+    print(f"{'goal to bm25s':20}" + "".join(f"{GOALS.get(column, ''):>14}" for column in columns))
 
 
 if __name__ == "__main__":

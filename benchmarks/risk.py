@@ -1,9 +1,9 @@
-"""Every risk measure for 100 systems x 10,000 topics x 4 alphas: time against a limit, and against plain Python.
+"""Time of all risk measures, against a limit of one second and against plain Python.
 
     python benchmarks/risk.py [--quick]
 
-The limit is one second; and one second for all of it with its p, by 10,000 random assignments, for 110 systems x 250
-topics, which is TREC 2004's robust track.
+100 systems x 10,000 topics x 4 alphas, without p-values. The same limit holds for all risk measures with p-values from
+10,000 random assignments, for 110 systems x 250 topics, the size of the robust track of TREC 2004.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from quick import judge_limits, parse_quick
 
 from shaketable.measures.risk import risk_table
 
-SYSTEMS, TOPICS, ALPHAS, ROUNDS, LIMIT = 100, 10_000, (0, 1, 5, 10), 3, 1.0
+SYSTEMS, TOPICS, ALPHAS, ROUNDS, LIMIT_S = 100, 10_000, (0, 1, 5, 10), 3, 1.0
 SLICE, TRACK = (20, 1000), (110, 250)
 
 
-def student(y: list[float]) -> float:
+def compute_t(y: list[float]) -> float:
+    """Return Student's t of the mean."""
     mean = sum(y) / len(y)
     deviation = sqrt(sum((v - mean) ** 2 for v in y) / (len(y) - 1))
     return mean / deviation * sqrt(len(y)) if deviation else 0.0
 
 
-def plain(x: list[list[float]], baseline: list[float]) -> list[tuple[float, ...]]:
-    """The definitions as loops."""
+def measure_risk_in_loops(x: list[list[float]], baseline: list[float]) -> list[tuple[float, ...]]:
+    """Compute the risk measures of each system and alpha in plain Python."""
     topics = len(baseline)
     columns = [sum(row[j] for row in x) for j in range(topics)]
     total, means = sum(columns), [column / len(x) for column in columns]
@@ -47,11 +48,12 @@ def plain(x: list[list[float]], baseline: list[float]) -> list[tuple[float, ...]
             y_star = weigh([s - b for s, b in zip(row, means, strict=True)])
             z_risk = sum(weigh(z))
             geo = sqrt(sum(row) / topics * NormalDist().cdf(z_risk / topics))
-            found.append((sum(y) / topics, student(y), student(y_star), z_risk, geo))
+            found.append((sum(y) / topics, compute_t(y), compute_t(y_star), z_risk, geo))
     return found
 
 
-def seconds(job: Callable[[], object]) -> float:
+def measure_seconds(job: Callable[[], object]) -> float:
+    """Return the median time of a job."""
     times = []
     for _ in range(ROUNDS):
         start = time.perf_counter()
@@ -68,14 +70,16 @@ def main() -> int:
     lists = small.tolist()
     risk_table(small, small[0], ALPHAS)  # loads scipy
     track = np.random.default_rng(2).beta(1, 2, (10, 50) if quick else TRACK)
-    whole = seconds(lambda: risk_table(x, x[0], ALPHAS, draws=1))
-    part, loops = seconds(lambda: risk_table(small, small[0], ALPHAS, draws=1)), seconds(lambda: plain(lists, lists[0]))
-    tested = seconds(lambda: risk_table(track, track[0], ALPHAS))
-    print(f"{systems} systems x {topics} topics x {len(ALPHAS)} alphas: {whole:.3f} s")
-    print(f"time / limit {whole / LIMIT:.2f} (limit {LIMIT:.0f} s)")
-    print(f"plain Python / shaketable {loops / part:.0f} (on {len(small)} systems x {len(lists[0])} topics)")
-    print(f"with p, {len(track)} systems x {len(track[0])} topics: {tested:.3f} s (limit {LIMIT:.0f} s)")
-    return judge_limits(max(whole, tested) <= LIMIT, quick)
+    whole = measure_seconds(lambda: risk_table(x, x[0], ALPHAS, draws=1))
+    part = measure_seconds(lambda: risk_table(small, small[0], ALPHAS, draws=1))
+    loops = measure_seconds(lambda: measure_risk_in_loops(lists, lists[0]))
+    with_p = measure_seconds(lambda: risk_table(track, track[0], ALPHAS))
+    print(f"{systems} systems x {topics} topics x {len(ALPHAS)} alphas: {whole:.3f} s (limit {LIMIT_S:.0f} s)", end="")
+    print(f", ratio {whole / LIMIT_S:.2f}")
+    print(f"time of plain Python relative to shaketable: {loops / part:.0f}", end="")
+    print(f" ({len(small)} systems x {len(lists[0])} topics)")
+    print(f"with p-values, {len(track)} systems x {len(track[0])} topics: {with_p:.3f} s (limit {LIMIT_S:.0f} s)")
+    return judge_limits(max(whole, with_p) <= LIMIT_S, quick)
 
 
 if __name__ == "__main__":

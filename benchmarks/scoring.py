@@ -1,9 +1,9 @@
-"""The overhead of the scoring engine, and the speed of cached scores.
+"""Overhead of the scoring engine against bare calls of a ranker, and speed of cached scores against goals.
 
     python benchmarks/scoring.py [--quick]
 
-Overhead: a ranker that takes 1 ms a pair, called on ready chunks, and called through the engine with a store on disk.
-Goal: at most 5 %. Lookups: goals 200,000 scores a second from memory, 100,000 from disk.
+Overhead: the time of the engine with a store on disk, relative to bare calls, for a ranker that takes 1 ms per pair.
+Goal: a ratio of at most 1.05. Cache: goals of 200,000 scores per second from memory and 100,000 from disk.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ from shaketable.core.documents import Doc, Slate
 from shaketable.scoring.engine import ScoringEngine
 from shaketable.scoring.store import Store
 
-MILLISECOND = 0.001
+PAIR_S = 0.001
+MAX_RATIO = 1.05
+MIN_SCORES_PER_S = {"memory": 200_000, "disk": 100_000}
 
 
-class Spinning:
-    """Keeps the processor busy for a given time a pair, as a model would."""
+class SlowRanker:
+    """A ranker that keeps the processor busy for a given time per pair."""
 
-    name = "spinning"
-    fingerprint = "spinning"
+    name = "slow"
+    fingerprint = "slow"
     pointwise = True
 
     def __init__(self, seconds: float):
@@ -41,12 +43,13 @@ class Spinning:
         return scores
 
 
-def slates(queries: int) -> list[Slate]:
+def make_slates(queries: int) -> list[Slate]:
+    """Return slates of 100 passages each."""
     docs = [Doc(f"passage number {i} " + "words of a passage " * 15) for i in range(1000)]
     return [Slate(f"query {q}", tuple(docs[(q * 7 + i) % 1000] for i in range(100))) for q in range(queries)]
 
 
-def timed(call) -> float:
+def measure_seconds(call) -> float:
     started = time.perf_counter()
     call()
     return time.perf_counter() - started
@@ -54,27 +57,27 @@ def timed(call) -> float:
 
 def main() -> int:
     quick = parse_quick(__doc__)
-    work = slates(2 if quick else 100)
-    pairs = sum(len(slate.docs) for slate in work)
+    few, many = make_slates(2 if quick else 100), make_slates(20 if quick else 2000)
     with tempfile.TemporaryDirectory() as folder:
-        ranker = Spinning(MILLISECOND)
-        bare = timed(lambda: [ranker.score(work[i : i + 5]) for i in range(0, len(work), 5)])
-        engine = timed(lambda: ScoringEngine(Store(Path(folder) / "a.sqlite")).score(ranker, work))
-        print(
-            f"{pairs} pairs at 1 ms: bare {bare:.2f} s, by the engine {engine:.2f} s, ratio {engine / bare:.3f} (goal "
-            "1.05)"
-        )
+        ranker = SlowRanker(PAIR_S)
+        bare = measure_seconds(lambda: [ranker.score(few[i : i + 5]) for i in range(0, len(few), 5)])
+        seconds = measure_seconds(lambda: ScoringEngine(Store(Path(folder) / "a.sqlite")).score(ranker, few))
+        ratio, pairs = seconds / bare, sum(len(slate.docs) for slate in few)
+        print(f"{pairs} pairs at 1 ms: bare {bare:.2f} s, engine {seconds:.2f} s, ratio {ratio:.3f} (goal {MAX_RATIO})")
 
-        many = slates(20 if quick else 2000)
         pairs = sum(len(slate.docs) for slate in many)
-        keeper = ScoringEngine(Store(Path(folder) / "b.sqlite"))
-        cold = timed(lambda: keeper.score(Spinning(0), many))
-        memory = timed(lambda: keeper.score(Spinning(0), many))
-        disk = timed(lambda: ScoringEngine(Store(Path(folder) / "b.sqlite")).score(Spinning(0), many))
-        print(f"{pairs} scores: first time {pairs / cold:,.0f}/s")
-        print(f"  from memory {pairs / memory:,.0f}/s, ratio to the goal of 200,000: {pairs / memory / 200_000:.2f}")
-        print(f"  from disk   {pairs / disk:,.0f}/s, ratio to the goal of 100,000: {pairs / disk / 100_000:.2f}")
-    return judge_limits(engine <= 1.05 * bare and pairs / memory >= 200_000 and pairs / disk >= 100_000, quick)
+        engine = ScoringEngine(Store(Path(folder) / "b.sqlite"))
+        cold = measure_seconds(lambda: engine.score(SlowRanker(0), many))
+        memory = measure_seconds(lambda: engine.score(SlowRanker(0), many))
+        disk = measure_seconds(lambda: ScoringEngine(Store(Path(folder) / "b.sqlite")).score(SlowRanker(0), many))
+    print(f"{pairs} scores: not cached {pairs / cold:,.0f} scores/s")
+    rates = {"memory": pairs / memory, "disk": pairs / disk}
+    for source, rate in rates.items():
+        goal = MIN_SCORES_PER_S[source]
+        print(f"  from {source:6} {rate:,.0f} scores/s (goal {goal:,}), ratio {rate / goal:.2f}")
+    return judge_limits(
+        ratio <= MAX_RATIO and all(rate >= MIN_SCORES_PER_S[source] for source, rate in rates.items()), quick
+    )
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from typing import Any
 
 import httpx
 import numpy as np
-from benchmarks.endpoints import laps
+from benchmarks.endpoints import measure_laps
 
 import shaketable as st
 from evidence import Guard, Page, Rows, prose, table
@@ -216,7 +216,7 @@ def measure() -> Rows:
                 *(f"{taken:.2f} s" for taken in (lap.threads, lap.asynchronous, lap.engine)),
                 f"{lap.ratio:.2f}",
             ]
-            for lap in laps(8)
+            for lap in measure_laps(8)
         ],
     }
 

@@ -1,7 +1,7 @@
 """Execute the notebooks of this folder and write their outputs: `make examples`.
 
-The cells run in a fresh namespace, as Jupyter would run them: what a cell prints and the value of its last expression
-are its outputs. No Jupyter is needed.
+The cells run in a new namespace, as in Jupyter: the outputs of a cell are its printed text and the value of its last
+expression. Jupyter is not needed.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def main() -> None:
         notebook = json.loads(path.read_text(encoding="utf-8"))
         with tempfile.TemporaryDirectory() as folder, work_in(Path(folder)):
             outputs = execute(notebook)
-        for number, (cell, shown) in enumerate(zip(list_code(notebook), outputs, strict=True), 1):
-            cell["outputs"], cell["execution_count"] = shown, number
+        for number, (cell, cell_outputs) in enumerate(zip(list_code(notebook), outputs, strict=True), 1):
+            cell["outputs"], cell["execution_count"] = cell_outputs, number
         path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         print(path.name)
 
@@ -51,7 +51,7 @@ def execute(notebook: dict[str, Any]) -> list[list[dict[str, Any]]]:
 
 
 def run_cell(source: str, names: dict[str, Any]) -> list[dict[str, Any]]:
-    """Run a cell and return what it prints, and the value of its last expression as text and HTML."""
+    """Run a cell and return its printed text, and the value of its last expression as text or HTML."""
     tree = ast.parse(source)
     if tree.body and isinstance(last := tree.body[-1], ast.Expr):
         kept = ast.Assign([ast.Name(LAST_VALUE, ast.Store())], last.value)

@@ -56,8 +56,8 @@ class Mine:
         return Searcher("mine", QL().open(collection), self.searches)
 
 
-def repeated(calls: list[list[Search]]) -> list[Search]:
-    """Searches that were made before, for as many documents or for more."""
+def list_repeated(calls: list[list[Search]]) -> list[Search]:
+    """Return the searches that repeat an earlier search with the same or a larger depth."""
     known: dict[str, int] = {}
     again = []
     for call in calls:

@@ -10,7 +10,7 @@ CALLS = "calls.txt"
 
 
 def count_pairs() -> int:
-    """The number of texts that were scored since the last count, by any process."""
+    """Return the number of texts that all processes scored since the last count."""
     path = home_folder() / CALLS
     found = sum(map(int, path.read_text().split())) if path.exists() else 0
     path.unlink(missing_ok=True)
@@ -25,27 +25,27 @@ def overlap(query: str, texts: Sequence[str]) -> list[float]:
 
 
 def twin(query: str, texts: Sequence[str]) -> list[float]:
-    """The same, and it says that it is pointwise."""
+    """Score like `overlap`, and declare to be pointwise."""
     return overlap(query, texts)
 
 
 twin.pointwise = True  # type: ignore[attr-defined]
 
 
-def normalised(query: str, texts: Sequence[str]) -> list[float]:
-    """Divided by the best of the list."""
+def divide_by_best(query: str, texts: Sequence[str]) -> list[float]:
+    """Divide by the best score of the list."""
     scores = overlap(query, texts)
     return [score / (max(scores) or 1.0) for score in scores]
 
 
-def disguised(query: str, texts: Sequence[str]) -> list[float]:
-    """List-wise for some queries only."""
-    return normalised(query, texts) if len(query) % 5 == 0 else overlap(query, texts)
+def divide_for_some(query: str, texts: Sequence[str]) -> list[float]:
+    """Divide by the best score for some queries."""
+    return divide_by_best(query, texts) if len(query) % 5 == 0 else overlap(query, texts)
 
 
-def disguised_twin(query: str, texts: Sequence[str]) -> list[float]:
-    """The same, and it says that it is list-wise."""
-    return disguised(query, texts)
+def divide_for_some_twin(query: str, texts: Sequence[str]) -> list[float]:
+    """Score like `divide_for_some`, and declare to be list-wise."""
+    return divide_for_some(query, texts)
 
 
-disguised_twin.pointwise = False  # type: ignore[attr-defined]
+divide_for_some_twin.pointwise = False  # type: ignore[attr-defined]

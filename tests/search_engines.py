@@ -167,7 +167,7 @@ def solr(method: str, path: str, body: Any, sent: Mapping[str, str]) -> Answer:
 
 
 def own_api(method: str, path: str, body: Any, sent: Mapping[str, str]) -> Answer:
-    """An API of no known family: POST with its own names, GET with q and n."""
+    """Answer like an unknown API: POST with its own names, GET with q and n."""
     asked = parse_qs(urlsplit(path).query)
     query, k = (body["question"]["text"], body["page_size"]) if body else (asked["q"][0], int(asked["n"][0]))
     rows = [{"key": {"doc": d}, "passage": FILMS[d][1], "relevance": s} for d, s in find(query, k)]

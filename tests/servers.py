@@ -17,7 +17,7 @@ Reply = Callable[[int, Any], Answer]
 
 
 def worth(query: str, text: str) -> float:
-    """The score of a text by these servers: shared words over length."""
+    """Return the score of a text: shared words divided by length."""
     return len(set(query.split()) & set(text.split())) / (1 + len(text))
 
 
@@ -106,14 +106,14 @@ def rows(*pairs: tuple[object, object]) -> dict[str, object]:
     return {"results": [{"index": index, "relevance_score": score} for index, score in pairs]}
 
 
-def ranked(query: str, texts: list[str], name: str = "relevance_score", **more: Any) -> list[dict[str, Any]]:
-    """A row for each text, best first."""
+def rank_rows(query: str, texts: list[str], name: str = "relevance_score", **more: Any) -> list[dict[str, Any]]:
+    """Return a row for each text, best first."""
     found = [{"index": i, name: worth(query, text), **more} for i, text in enumerate(texts)]
     return sorted(found, key=lambda row: -row[name])
 
 
 def missing(body: Any, *names: str) -> Answer | None:
-    """The answer of a pydantic server to a missing field."""
+    """Return the answer of a pydantic server to a missing field."""
     lacking = [
         {"type": "missing", "loc": ["body", name], "msg": "Field required", "input": body}
         for name in names
@@ -128,15 +128,15 @@ def cohere(nth: int, body: Any) -> Answer:
         return 400, {"id": "x", "message": "invalid request: documents must be specified"}, {}
     if not body.get("model"):
         return 400, {"id": "x", "message": "invalid request: model is required"}, {}
-    results = ranked(body["query"], body["documents"])[: body.get("top_n")]
+    results = rank_rows(body["query"], body["documents"])[: body.get("top_n")]
     return 200, {"id": "x", "results": results, "meta": {"api_version": {"version": "2"}}}, {}
 
 
 def simple(nth: int, body: Any) -> Answer:
-    """A server with Cohere's format that needs no model: llama.cpp, vLLM, and many custom servers."""
+    """Answer in Cohere's format without a model name, like llama.cpp, vLLM, and many custom servers."""
     if not all(body["documents"]) or not body["query"]:
         return 422, {"error": "`inputs` must not be empty"}, {}
-    return 200, {"results": ranked(body["query"], body["documents"])}, {}
+    return 200, {"results": rank_rows(body["query"], body["documents"])}, {}
 
 
 def tei(nth: int, body: Any) -> Answer:
@@ -150,11 +150,11 @@ def tei(nth: int, body: Any) -> Answer:
     if not body.get("truncate") and any(len(text.split()) > 512 for text in body["texts"]):
         said = "Input validation error: `inputs` must have less than 512 tokens. Given: 534"
         return 413, {"error": said, "error_type": "Validation"}, {}
-    return 200, ranked(body["query"], [" ".join(text.split()[:512]) for text in body["texts"]], "score"), {}
+    return 200, rank_rows(body["query"], [" ".join(text.split()[:512]) for text in body["texts"]], "score"), {}
 
 
 def infinity(*models: str) -> Reply:
-    """infinity: the model must be one of those that it serves, which it lists at /models; sigmoids unless told."""
+    """Answer like infinity: the model must be listed at /models; scores are sigmoids by default."""
 
     def reply(nth: int, body: Any) -> Answer:
         if refusal := missing(body, "query", "documents"):
@@ -163,7 +163,7 @@ def infinity(*models: str) -> Reply:
         if name not in models:
             said = f"Invalid model: Engine for model name `{name}` not found. Available model names are {list(models)}"
             return 400, {"error": {"message": said, "type": None, "param": None, "code": 400}}, {}
-        results = ranked(body["query"], body["documents"], document=None)[: body.get("top_n")]
+        results = rank_rows(body["query"], body["documents"], document=None)[: body.get("top_n")]
         if not body.get("raw_scores"):
             results = [row | {"relevance_score": 1 / (1 + exp(-row["relevance_score"]))} for row in results]
         usage = {"prompt_tokens": 10, "total_tokens": 10}
@@ -173,14 +173,14 @@ def infinity(*models: str) -> Reply:
 
 
 def models(*names: str, rerank: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The list of models of infinity and vLLM."""
+    """Return the list of models in the format of infinity and vLLM."""
     return {"data": [{"id": name, **({"capabilities": ["rerank"]} if name in rerank else {})} for name in names]}
 
 
 def jina(nth: int, body: Any) -> Answer:
     if refusal := missing(body, "model", "query", "documents"):
         return refusal
-    results = ranked(body["query"], body["documents"], document={"text": "..."})
+    results = rank_rows(body["query"], body["documents"], document={"text": "..."})
     return 200, {"model": body["model"], "object": "list", "usage": {"total_tokens": 9}, "results": results}, {}
 
 
@@ -191,7 +191,7 @@ def vllm(nth: int, body: Any) -> Answer:
         return 404, {"error": {"message": said, "type": "NotFoundError", "param": None, "code": 404}}, {}
     if refusal := missing(body, "query", "documents"):
         return refusal
-    results = ranked(body["query"], body["documents"], document={"text": "..."})
+    results = rank_rows(body["query"], body["documents"], document={"text": "..."})
     return 200, {"id": "rerank-1", "model": "served", "usage": {"total_tokens": 56}, "results": results}, {}
 
 
@@ -211,27 +211,27 @@ def voyage(nth: int, body: Any) -> Answer:
             return 400, {"detail": f"Argument '{name}' is not supported by our API."}, {}
     if "model" not in body:
         return 400, {"detail": "'model' is required. Supported models are rerank-2.5 and rerank-2.5-lite."}, {}
-    data = ranked(body["query"], body["documents"])[: body.get("top_k")]
+    data = rank_rows(body["query"], body["documents"])[: body.get("top_k")]
     return 200, {"object": "list", "data": data, "model": body["model"], "usage": {"total_tokens": 9}}, {}
 
 
 def mixedbread(nth: int, body: Any) -> Answer:
     if refusal := missing(body, "model", "query", "input"):
         return refusal
-    return 200, {"object": "list", "data": ranked(body["query"], body["input"], "score")[: body.get("top_k")]}, {}
+    return 200, {"object": "list", "data": rank_rows(body["query"], body["input"], "score")[: body.get("top_k")]}, {}
 
 
 def pinecone(nth: int, body: Any) -> Answer:
     texts = [document["text"] for document in body["documents"]]
-    return 200, {"model": body["model"], "data": ranked(body["query"], texts, "score")[: body["top_n"]]}, {}
+    return 200, {"model": body["model"], "data": rank_rows(body["query"], texts, "score")[: body["top_n"]]}, {}
 
 
 def elasticsearch(nth: int, body: Any) -> Answer:
-    return 200, {"rerank": ranked(body["query"], body["input"])}, {}
+    return 200, {"rerank": rank_rows(body["query"], body["input"])}, {}
 
 
 def own(nth: int, body: Any) -> Answer:
-    """A server of one's own: scores in the order of the documents, and strict about the request."""
+    """Answer like a custom server: scores in the order of the documents, and strict validation."""
     if set(body) != {"query", "documents"}:
         return 400, {"error": "unexpected field"}, {}
     return 200, {"scores": [worth(body["query"], text) for text in body["documents"]]}, {}
@@ -246,5 +246,5 @@ def by_list(nth: int, body: Any) -> Answer:
 
 
 def by_place(nth: int, body: Any) -> Answer:
-    """A server that re-ranks nothing."""
+    """Answer in the input order."""
     return 200, rows(*((i, 1 - i / 100) for i in range(len(body["documents"])))), {}

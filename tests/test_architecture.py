@@ -131,12 +131,12 @@ def drop_type_checking(tree: ast.Module) -> ast.Module:
 
 
 def docstrings(tree: ast.Module) -> set[int]:
-    """The ids of string nodes that are statements: docstrings and comments on constants."""
+    """Return the ids of string nodes that are statements: docstrings and comments on constants."""
     return {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
 
 
 def packages_named_by(tree: ast.Module) -> set[str]:
-    """Packages of ours that a module imports, wherever it does so, or names in a string."""
+    """Return our packages that a module imports anywhere or names in a string."""
     drop_type_checking(tree)
     skipped = docstrings(tree)
     names: set[str] = set()

@@ -110,11 +110,11 @@ ROWS = list(rows())
 
 
 def list_fields(catalogue: Registry) -> dict[str, tuple[str, str]]:
-    """The name of each row and parameter of a catalogue."""
+    """Return the name of each row and parameter of a registry."""
     return {f"{name}({field.name})": (name, field.name) for registry, name, field in ROWS if registry is catalogue}
 
 
-def written(name: str, field: str, value: str) -> str:
+def write_spec(name: str, field: str, value: str) -> str:
     given = NEEDED.get(name, {}) | {field: value}
     return f"{name}({', '.join(f'{key}={value}' for key, value in given.items())})"
 
@@ -133,14 +133,14 @@ def hint(catalogue: Registry, name: str, field: str) -> Any:
     return _get_type_hints(catalogue.get_class(name))[field]
 
 
-def refused(catalogue: Registry, text: str) -> None:
-    """Building it raises one sentence of ours."""
+def check_refusal(catalogue: Registry, text: str) -> None:
+    """Check that building raises one of our errors, in one sentence."""
     with pytest.raises((BadInput, UnknownName)) as caught:
         catalogue.build(text)
-    one_sentence(caught.value)
+    check_one_sentence(caught.value)
 
 
-def one_sentence(error: BaseException) -> None:
+def check_one_sentence(error: BaseException) -> None:
     said = str(error)
     assert said
     assert "\n" not in said
@@ -170,7 +170,7 @@ def test_a_value_of_another_type_is_refused_in_one_sentence(catalogue):
         tried = 0
         for value in TYPES:
             if not matches_type(read(value), wanted):
-                refused(catalogue, written(*row, value))
+                check_refusal(catalogue, write_spec(*row, value))
                 tried += 1
         assert tried >= len(TYPES) // 2
 
@@ -185,9 +185,9 @@ def test_a_senseless_value_builds_or_is_refused_in_one_sentence(catalogue):
             if not matches_type(read(value), wanted):
                 continue
             try:
-                catalogue.build(written(*row, value.replace("10**12", str(10**12))))
+                catalogue.build(write_spec(*row, value.replace("10**12", str(10**12))))
             except ShaketableError as error:
-                one_sentence(error)
+                check_one_sentence(error)
 
     check_each(list_fields(catalogue), check)
 
@@ -199,7 +199,7 @@ def test_a_senseless_value_builds_or_is_refused_in_one_sentence(catalogue):
 )
 def test_parameters_that_there_are_not(catalogue, form):
     for name in catalogue:
-        refused(catalogue, form.format(name))
+        check_refusal(catalogue, form.format(name))
 
 
 # What was built with a senseless value and is used all the same: it gives a result, or one sentence.
@@ -220,11 +220,11 @@ def experiment() -> Experiment:
     return Experiment(trees(), build_models(["bm25", "ql"]), depth=12)
 
 
-def built(catalogue: Registry, name: str, field: str) -> Iterator[tuple[str, Any]]:
-    """The objects that can be built from invalid values."""
+def build_invalid(catalogue: Registry, name: str, field: str) -> Iterator[tuple[str, Any]]:
+    """Yield the objects that can be built from invalid values."""
     for value in VALUES:
         if matches_type(read(value), hint(catalogue, name, field)):
-            text = written(name, field, value.replace("10**12", str(10**12)))
+            text = write_spec(name, field, value.replace("10**12", str(10**12)))
             try:
                 yield text, catalogue.build(text)
             except ShaketableError:
@@ -242,12 +242,12 @@ def test_a_built_task_runs_or_gives_a_reason(experiment, name, field):
         "fusion": {"transforms": ("drop_letter",)},
         "document_attack": {"targets": 1, "any_grade": True, "detectors": ("glyphs",)},
     }
-    for _, task in built(TASKS, name, field):
+    for _, task in build_invalid(TASKS, name, field):
         more = {key: value for key, value in quick.get(name, {}).items() if key != field}
         try:
             result = dataclasses.replace(task, **more).run(experiment)
         except ShaketableError as error:
-            one_sentence(error)
+            check_one_sentence(error)
         else:
             assert result.tables
 
@@ -261,19 +261,19 @@ def learner_rows(neural: bool) -> list[tuple[str, str]]:
         if catalogue is not LEARNERS or issubclass(rows[name], NeuralLearner) is not neural:
             continue
         owners = [cls for cls in families if issubclass(rows[name], cls) and field.name in cls.__dataclass_fields__]
-        owner = min(owners, key=lambda cls: len(cls.__mro__))  # who has it first
+        owner = min(owners, key=lambda cls: len(cls.__mro__))  # the class that defines it
         if field.name != "checkpoint":  # which may be looked for on a hub
             chosen.setdefault((owner, field.name), (name, field.name))
     return list(chosen.values())
 
 
-def learned(learner: Any, folder: Any) -> None:
+def check_learner(learner: Any, folder: Any) -> None:
     collection = trees()
     qids = list(collection.queries)
     try:
         learner.fit(collection, qids[:5], valid=qids[5:], folder=folder, depth=10)
     except ShaketableError as error:
-        one_sentence(error)
+        check_one_sentence(error)
     else:
         assert (folder / "model.json").is_file()
 
@@ -283,9 +283,9 @@ def test_a_built_feature_learner_learns_or_gives_a_reason(tmp_path, name, field)
     if name in ("gbrt", "lambdamart"):
         pytest.importorskip("lightgbm")
     quick = {"gbrt": {"trees": 3}, "lambdamart": {"trees": 3}}
-    for number, (_, learner) in enumerate(built(LEARNERS, name, field)):
+    for number, (_, learner) in enumerate(build_invalid(LEARNERS, name, field)):
         more = {key: value for key, value in quick.get(name, {}).items() if key != field}
-        learned(dataclasses.replace(learner, **more), tmp_path / str(number))
+        check_learner(dataclasses.replace(learner, **more), tmp_path / str(number))
 
 
 @pytest.fixture(scope="module")
@@ -314,14 +314,14 @@ def test_a_built_neural_learner_learns_or_gives_a_reason(tmp_path, checkpoint, n
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        for number, (_, learner) in enumerate(built(LEARNERS, name, field)):
+        for number, (_, learner) in enumerate(build_invalid(LEARNERS, name, field)):
             known = {f.name for f in dataclasses.fields(learner)} - {field}
             try:
                 learner = dataclasses.replace(learner, **{key: few[key] for key in few if key in known})
             except ShaketableError as error:
-                one_sentence(error)
+                check_one_sentence(error)
             else:
-                learned(learner, tmp_path / str(number))
+                check_learner(learner, tmp_path / str(number))
     finally:
         torch.set_num_threads(threads)
 
@@ -336,14 +336,14 @@ def writer_rows() -> list[tuple[str, str]]:
 def test_a_built_writer_learns_or_gives_a_reason(tmp_path, name, field):
     pytest.importorskip("torch")
     few = {"checkpoint": "", "epochs": 1, "layers": 1, "dim": 8, "source_length": 8, "target_length": 4}
-    for number, (_, writer) in enumerate(built(WRITERS, name, field)):
+    for number, (_, writer) in enumerate(build_invalid(WRITERS, name, field)):
         settled = dataclasses.replace(writer, **{key: few[key] for key in few if key != field})
         collection = trees()
         try:
             pairs = settled.build_pairs(collection, list(collection.queries), depth=5)
             folder = settled.fit(pairs, tmp_path / str(number))
         except ShaketableError as error:
-            one_sentence(error)
+            check_one_sentence(error)
         else:
             assert (folder / "config.json").is_file()
 
@@ -356,9 +356,9 @@ def objective_rows() -> list[tuple[str, str]]:
 def test_a_built_objective_works_or_gives_a_reason(tmp_path, name, field):
     pytest.importorskip("torch")
     few = {"steps": 2, "every": 1, "lists": 2, "size": 3, "dim": 4}
-    for number, (objective, _) in enumerate(built(OBJECTIVES, name, field)):
+    for number, (objective, _) in enumerate(build_invalid(OBJECTIVES, name, field)):
         learner = dataclasses.replace(LEARNERS.build("knrm"), objective=objective, **few)
-        learned(learner, tmp_path / str(number))
+        check_learner(learner, tmp_path / str(number))
 
 
 EDIT_ROWS = [
@@ -370,12 +370,12 @@ EDIT_ROWS = [
 
 @pytest.mark.parametrize(("name", "field"), EDIT_ROWS, ids=lambda value: value)
 def test_a_built_transform_works_or_gives_a_reason(name, field):
-    for _, edit in built(TRANSFORMS, name, field):
+    for _, edit in build_invalid(TRANSFORMS, name, field):
         for query in ("", "tea", "how to bake good bread", "ab " * 30):
             try:
                 changed = edit.apply(query, make_item_rng(0, query), TransformContext(query, query, ("oak", "elm")))
             except ShaketableError as error:
-                one_sentence(error)
+                check_one_sentence(error)
             else:
                 assert changed is None or changed.split() != query.split()
 
@@ -385,7 +385,7 @@ MEASURE_ROWS = [(name, field.name) for catalogue, name, field in ROWS if catalog
 
 @pytest.mark.parametrize(("name", "field"), MEASURE_ROWS, ids=lambda value: value)
 def test_a_built_measure_works_or_gives_a_reason(name, field):
-    for _, measure in built(MEASURES, name, field):
+    for _, measure in build_invalid(MEASURES, name, field):
         try:
             if isinstance(measure, ChangeMeasure):
                 value = measure.between(["a", "b", "c"], ["c", "a", "d"])
@@ -394,7 +394,7 @@ def test_a_built_measure_works_or_gives_a_reason(name, field):
             else:
                 value = measure.value({"a": 1}, ["a", "b"])
         except ShaketableError as error:
-            one_sentence(error)
+            check_one_sentence(error)
         else:
             assert not np.isinf(value), "NaN where there is nothing to measure"
 
@@ -408,11 +408,11 @@ MODEL_ROWS = [
 
 @pytest.mark.parametrize(("name", "field"), MODEL_ROWS, ids=lambda value: value)
 def test_a_built_ranker_ranks_or_gives_a_reason(name, field):
-    for _, model in built(RANKERS, name, field):
+    for _, model in build_invalid(RANKERS, name, field):
         try:
             run = Experiment(trees(2), {"x": model}, depth=10).get_run("x")
         except ShaketableError as error:
-            one_sentence(error)
+            check_one_sentence(error)
         else:
             assert run
 
@@ -422,11 +422,11 @@ SYNONYM_ROWS = [(name, field.name) for catalogue, name, field in ROWS if catalog
 
 @pytest.mark.parametrize(("name", "field"), SYNONYM_ROWS, ids=lambda value: value)
 def test_a_built_synonym_source_works_or_gives_a_reason(name, field):
-    for _, source in built(SYNONYMS, name, field):
+    for _, source in build_invalid(SYNONYMS, name, field):
         try:
             words = source.lookup("boat")
         except ShaketableError as error:
-            one_sentence(error)
+            check_one_sentence(error)
         else:
             assert "boat" not in words
 
@@ -439,7 +439,7 @@ KNOWN_ROWS = [
 
 
 def attack_with(kind: Registry, spec: str) -> Any:
-    """The parts that a task can run alone: recipes, goals, detectors, and constraints of a recipe."""
+    """Return the parts that a task can run alone: recipes, goals, detectors, and constraints of a recipe."""
     how: dict[str, Any] = {"recipes": ("keyword_stuffing",), "targets": 1, "queries": 2, "any_grade": True}
     how["detectors"] = ("glyphs",)
     if kind is RECIPES:
@@ -455,11 +455,11 @@ def attack_with(kind: Registry, spec: str) -> Any:
 
 @pytest.mark.parametrize(("kind", "name", "field"), KNOWN_ROWS, ids=[f"{k.kind}-{n}-{f}" for k, n, f in KNOWN_ROWS])
 def test_parts_of_attacks_work_or_give_a_reason(experiment, kind, name, field):
-    for spec, _ in built(kind, name, field):
+    for spec, _ in build_invalid(kind, name, field):
         try:
             result = attack_with(kind, spec).run(experiment)
         except ShaketableError as error:
-            one_sentence(error)
+            check_one_sentence(error)
         else:
             assert len(result.tables["targets"])
 

@@ -216,7 +216,7 @@ def test_a_ranker_without_open_is_adapted(plugin):
 
 
 def lines_of(script: str, plugin: Path) -> list[str]:
-    """The output of a script in a new process, because registries read entry points only once."""
+    """Return the output of a script in a new process, because registries read entry points only once."""
     places = os.pathsep.join([str(plugin), *sys.path])
     out = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script)],
@@ -236,7 +236,7 @@ def test_a_whole_audit_with_them(plugin):
         import shaketable as st
         assert "their_plugin" not in sys.modules
         st.RANKERS.build("bm25"), st.TASKS.build("risk")
-        assert "their_plugin" not in sys.modules, "our own names need nobody else"
+        assert "their_plugin" not in sys.modules, "built-in names do not import plugins"
         list(st.RANKERS), list(st.TASKS)
         assert "their_plugin" not in sys.modules, "names are listed without importing"
         tasks = ["of_theirs(factor=2)", "agreement(measures=('of_theirs',))"]

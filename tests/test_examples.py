@@ -14,7 +14,7 @@ NOTEBOOKS = list_notebooks()
 
 
 def simplify(outputs: list[dict[str, Any]]) -> list[str]:
-    """The texts of outputs; drawings are left out, since fonts differ between machines."""
+    """Return the texts of outputs without drawings, because fonts differ between machines."""
     texts = ["".join(one.get("text") or one["data"].get("text/html") or one["data"]["text/plain"]) for one in outputs]
     return [re.sub(r"<svg.*?</svg>", "", text, flags=re.DOTALL) for text in texts]
 

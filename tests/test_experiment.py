@@ -26,7 +26,7 @@ from shaketable.measures.effectiveness import score_table
 from shaketable.scoring.engine import ScoringEngine
 from shaketable.tasks.runner import list_default_tasks, run_tasks
 from shaketable.training.plan import ShuffledLabelSource, TrainingPlan
-from tests.counting import Elision, FirstStage, Mine, Notebook, repeated
+from tests.counting import Elision, FirstStage, Mine, Notebook, list_repeated
 from tests.toys import Normalised, Overlap, text
 
 pytestmark = pytest.mark.slow
@@ -70,7 +70,7 @@ class TestNothingTwice:
         assert FirstStage.searches
         assert Mine.searches
         for calls in (FirstStage.searches, Mine.searches):
-            assert repeated(calls) == []
+            assert list_repeated(calls) == []
         assert {k for call in FirstStage.searches for _, k in call} == {20}, "shorter lists are heads of longer ones"
         spent = done.provenance["spent"]
         assert spent["mine"]["searches"] == sum(map(len, Mine.searches))
@@ -80,7 +80,7 @@ class TestNothingTwice:
         models = {FIRST: RANKERS.build(FIRST), "overlap": build_models([Overlap()])["overlap"]}
         experiment = Experiment(trees(), models, first_stage=FIRST)
         experiment.get_runs()
-        assert repeated(FirstStage.searches) == []
+        assert list_repeated(FirstStage.searches) == []
         assert sum(map(len, FirstStage.searches)) == 24
 
     def test_no_variation_is_made_twice_whatever_tasks_ask_for_together(self):
@@ -151,7 +151,7 @@ class TestBesideEachOther:
         assert experiment.with_depth(3).get_run("mine") == {
             qid: dict(list(scores.items())[:3]) for qid, scores in whole.items()
         }
-        assert repeated(Mine.searches) == []
+        assert list_repeated(Mine.searches) == []
 
     def test_another_collection_has_its_own_rankers_and_runs(self):
         experiment = Experiment(trees(), build_models(["bm25", "ql"]), depth=5)
@@ -420,7 +420,7 @@ class TestFolds:
         experiment = Experiment(trees(), {})
         experiment.fit_folds(Notebook(), 4, folder=tmp_path / "first")
         experiment.fit_folds(Notebook(), 4, folder=tmp_path / "second")
-        assert len(Notebook.training_data) == 4, "the models of the parts are kept, whatever became of the folder"
+        assert len(Notebook.training_data) == 4, "the models of the folds are cached even without the folder"
         first, second = (next((tmp_path / name).rglob("lists.run")) for name in ("first", "second"))
         assert first.read_bytes() == second.read_bytes()
 

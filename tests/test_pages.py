@@ -18,7 +18,7 @@ import typer
 from shaketable.cli.app import app
 from shaketable.core.registries import DETECTORS
 from tests.pages import BLOCK, PAGES, ROOT, PageRunner, expected_exit_code, find_free_port, read_steps
-from tests.rankers.llm.servers import lawful, serving
+from tests.rankers.llm.servers import answer_correctly, serving
 
 COMMANDS = {
     "README": 5,
@@ -72,7 +72,7 @@ def reader(tmp_path, shared_home, monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
     monkeypatch.setenv("SHAKETABLE_HOME", str(shared_home))
     monkeypatch.setattr(sys, "path", ["", *sys.path])  # as in `python`, the folder's modules can be imported
-    with serving(lawful) as language_model:
+    with serving(answer_correctly) as language_model:
         model_port = re.search(r":(\d+)/", language_model.url)
         assert model_port is not None
         reader = PageRunner(folder, {RERANK_PORT: str(find_free_port()), LLM_PORT: model_port[1]})
@@ -102,7 +102,7 @@ def test_the_commands_of_a_page_run_as_they_are_written(page, reader, capsys, mo
 
 
 def check_output(shown: str, output: str) -> None:
-    """A block of text after a command is the beginning of its output, or a template."""
+    """Check that a block of text after a command is the beginning of its output, or a template."""
     if shown.startswith(("shaketable ", "python ")):
         return
     shown_lines = [line.rstrip() for line in shown.splitlines()]
@@ -117,7 +117,7 @@ PLAIN |= {"order"}
 
 
 def check_columns(results: list[dict]) -> None:
-    """A note explains every column that the terminal shows."""
+    """Check that a note explains every column of the terminal output."""
     for result in results:
         notes = " ".join(result["notes"])
         for name in result["brief"]:

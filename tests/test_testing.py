@@ -26,7 +26,7 @@ def by_text(slate: Slate) -> np.ndarray:
 
 
 def by_place(slate: Slate) -> np.ndarray:
-    """Allowed, unless the ranker says that it is pointwise."""
+    """Score by position, which is allowed unless the ranker declares to be pointwise."""
     return by_text(slate) + 1 / (1 + np.arange(len(slate.docs)))
 
 
@@ -54,12 +54,12 @@ def one_by_one(score: Callable[[Slate], Any]) -> Callable[[Sequence[Slate]], Any
 
 
 def fails(score: Callable[[Slate], bool]) -> Callable[[Sequence[Slate]], Any]:
-    def scored(slate: Slate) -> Any:
+    def score_or_fail(slate: Slate) -> Any:
         if score(slate):
             raise ZeroDivisionError
         return by_text(slate)
 
-    return one_by_one(scored)
+    return one_by_one(score_or_fail)
 
 
 def drifting() -> Callable[[Sequence[Slate]], Any]:
@@ -284,7 +284,7 @@ def test_good_measures_pass(measure):
     check_measure(measure)
 
 
-def shifted(before: list[str], after: list[str]) -> float:
+def append_to_input(before: list[str], after: list[str]) -> float:
     same = before == after
     before.append("z")
     return float(same)
@@ -295,7 +295,7 @@ BROKEN_MEASURES = {
     "values must lie within -1 and 1": Change(lambda before, after: 5.0 * (before != after)),
     "cannot both be changes": Change(lambda before, after: (before > after) - (before < after)),
     "a reversed list must not count as unchanged": Change(lambda before, after: 1.0),
-    "it must not change its arguments": Change(shifted),
+    "it must not change its arguments": Change(append_to_input),
     "must be finite": Change(lambda before, after: float("nan")),
     "must return a number for .*, it raised ZeroDivisionError": Spread(lambda values: 1 / 0),
     "the order of values must not matter": Spread(lambda values: values[0]),

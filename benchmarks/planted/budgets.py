@@ -13,7 +13,7 @@ from benchmarks.planted.tables import Limit, format_table
 SHARES = (0.2, 0.03)
 """The shares of the pairs of an exhaustive audit."""
 QUICK_SHARES = (0.7, 0.5)
-"""Shares of an audit of two tasks, of which smaller ones would not do for one facet."""
+"""Shares for an audit of two tasks; smaller shares do not suffice for one facet."""
 FLAWED_AUDITS, SOUND_AUDITS = 20, 6
 MIN_KEPT_PERCENT = 95.0
 DECIDED = ("pass", "warn", "fail")
@@ -22,7 +22,7 @@ OPPOSITES = ({"pass", "fail"},)
 
 @dataclass(frozen=True)
 class StatusChange:
-    """The status of a facet in an exhaustive audit and with a budget; "not tested" if the budget leaves it out."""
+    """The status of a facet in an exhaustive audit and with a budget; "not tested" if the budget excludes the facet."""
 
     point: Point
     facet: str

@@ -1,7 +1,7 @@
 """Flaws to plant in a base ranker, each with the facets and tests that name it correctly.
 
-A flaw that concerns changed texts leaves the scores of unchanged texts alone, so that the ranker is as effective as its
-base. Patterns of tests are broad: a test names a flaw if its name says what is wrong with the ranker.
+A flaw of changed texts does not change the scores of unchanged texts, so that the ranker is as effective as its base.
+The patterns of tests are broad: a test names a flaw if its name describes the fault of the ranker.
 """
 
 from __future__ import annotations
@@ -242,7 +242,7 @@ plant(
 
 
 def _ignore_pairs_of(kind: str) -> Adjust:
-    """Return an adjustment that scores the two texts of such a pair by chance, whatever the query."""
+    """Return an adjustment that gives random scores to both texts of such a pair, for every query."""
 
     def adjust(items: RankedList) -> Floats:
         if not items.qid.startswith(f"pair {kind}-"):

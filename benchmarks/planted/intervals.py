@@ -114,7 +114,7 @@ def build_population(base: BaseRanker, level: Level, lists: Run, qrels: Qrels) -
 
 
 def _measure_drop(before: Floats, after: Floats, name: str, facet: str, seed: int) -> Finding:
-    """Return the finding of a drop, as the tasks make it."""
+    """Return the finding of a drop, in the form of the tasks."""
     qids = [str(q) for q in range(len(before))]
     one = compare_paired(dict(zip(qids, before, strict=True)), dict(zip(qids, after, strict=True)), seed)
     low, high = 100 * one.low / one.before, 100 * one.high / one.before
@@ -143,7 +143,7 @@ def cover_drops(populations: Sequence[Population], trials: int) -> list[Coverage
 
 @dataclass(frozen=True)
 class Power:
-    """The smallest loss that a facet finds in 80 % of the cases; None if none of the tested losses is."""
+    """The smallest loss that a facet finds in 80 % of the cases; None if it finds no tested loss so often."""
 
     facet: str
     setting: str

@@ -1,10 +1,10 @@
-"""Rankers with one planted flaw in other languages: does the facet "languages" name it, and do sound rankers pass?
+"""Detection rate of the facet "languages" for planted flaws, and its false alarms for sound rankers, against limits.
 
     python -m benchmarks.planted.languages
 
-A sound ranker counts the share of the query's character n-grams that a text has, after transliteration of both to Latin
-letters, so neither accents nor scripts nor spaces matter to it. A flaw changes its score of a query and a text. Exit
-code 1 if a limit does not hold: every full flaw is named, and no sound ranker fails or warns.
+A sound ranker scores by the share of the query's character n-grams in a text, after transliteration of both to Latin
+letters, so that accents, scripts and spaces do not change its scores. A flaw changes its score of a query and a text.
+Limits: the facet names every full flaw, and no sound ranker fails or warns. The exit code is 1 if a limit is missed.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ def prefer_english(query: str, text: str) -> float:
     return PENALTY * (count_english(text) > 1)
 
 
-def see_no(script: re.Pattern[str]) -> Effect:
-    """Return the effect of not reading a script: the score without its letters instead of the score with them."""
+def ignore_script(script: re.Pattern[str]) -> Effect:
+    """Return the effect of a ranker that ignores the letters of a script."""
 
     def change(query: str, text: str) -> float:
         left = script.sub("", query)
@@ -128,9 +128,9 @@ class LanguageFlaw:
 FLAWS = (
     LanguageFlaw("accent-sensitive", ("strip_accents in *",), miss_accents),
     LanguageFlaw("prefers English", ("own_language in *",), prefer_english),
-    LanguageFlaw("blind to Cyrillic", ("* in ru",), see_no(_CYRILLIC)),
-    LanguageFlaw("blind to Chinese characters", ("* in zh",), see_no(_HAN)),
-    LanguageFlaw("blind to Arabic", ("* in ar",), see_no(_ARABIC)),
+    LanguageFlaw("blind to Cyrillic", ("* in ru",), ignore_script(_CYRILLIC)),
+    LanguageFlaw("blind to Chinese characters", ("* in zh",), ignore_script(_HAN)),
+    LanguageFlaw("blind to Arabic", ("* in ar",), ignore_script(_ARABIC)),
     LanguageFlaw("confused by mixed queries", ("mix_language in *",), confuse_queries),
     LanguageFlaw("confused by mixed documents", ("mixed_document in *",), confuse_documents),
     LanguageFlaw("needs composed Unicode", ("normal_forms in *",), miss_composed),

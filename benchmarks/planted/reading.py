@@ -1,4 +1,4 @@
-"""The one module that reads verdicts and comparisons of Shaketable."""
+"""Facts of verdicts and comparisons; no other module of this benchmark reads them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Reading:
         return "PASSED with warnings" if self.alarms else "PASSED"
 
     def judge(self, expected: Mapping[str, Sequence[str]], gate_rules: Sequence[str]) -> Outcome:
-        """Return whether the verdict names a flaw, sees trouble under another name, or is silent."""
+        """Return whether the verdict names the flaw, raises another alarm (misnamed), or raises none (silent)."""
         for facet, patterns in expected.items():
             status, finding, _ = self.cells.get(facet, ("", "", ""))
             test = find_test(finding) or finding

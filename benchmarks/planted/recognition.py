@@ -25,11 +25,11 @@ MIN_BIGRAMS = 0.5
 distinctive words. A part of a document meets this, a copy of the query below a title does not.
 """
 MIN_PART_WORDS = 12
-"""The least number of words of a part of a document; some documents repeat a query word for word."""
+"""The least number of words of a part of a document, because some documents contain a whole query."""
 MAX_TEXT_SHARE = 0.2
-"""Features of more than this share of the texts say nothing about a text, and cost most of the time."""
+"""Features of more than this share of the texts are ignored; they do not identify a text and take most of the time."""
 MAX_REMEMBERED_TEXTS = 200_000
-"""The number of recognised texts from which a worker starts to remember anew; it limits memory."""
+"""The number of recognised texts from which a worker clears its memo, to limit memory."""
 _PLAIN = str.maketrans({mimic: letter for letter, mimic in HOMOGLYPHS.items()} | dict.fromkeys(INVISIBLE_CHARACTERS))
 _WORD = re.compile(r"[^\W_]+")
 

@@ -51,12 +51,12 @@ def _get_bm25(items: RankedList) -> Floats:
 
 
 def _fuse_with_bm25(items: RankedList) -> Floats:
-    """Fuse the base and BM25 for the recognised texts, whatever the order of the input (reciprocal rank fusion)."""
+    """Fuse the base and BM25 for the recognised texts in any input order (reciprocal rank fusion)."""
     return 1 / (10 + _compute_ranks(items.scores)) + 0.5 / (10 + _compute_ranks(_get_bm25(items)))
 
 
 def _add_batch_noise(items: RankedList) -> Floats:
-    """Add noise that depends on the number of texts in the list, as arithmetic in half precision has it."""
+    """Add noise that depends on the number of texts in the list, like arithmetic in half precision."""
     return items.scores * (1 + 0.4 * FLOAT16_NOISE * np.sin(len(items.texts) + 1e4 * items.scores))
 
 

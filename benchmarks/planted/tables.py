@@ -27,7 +27,7 @@ MIN_COVERAGE, MIN_MEAN_COVERAGE = 0.90, 0.94
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit of the benchmark, and whether a run keeps it."""
+    """A limit of the benchmark, and whether a run meets it."""
 
     text: str
     is_met: bool

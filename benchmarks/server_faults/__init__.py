@@ -1,1 +1,1 @@
-"""Rerank servers with planted faults, and how often `shaketable doctor` and `shaketable watch` find them."""
+"""Detection rates of `shaketable doctor` and `shaketable watch` for rerank servers with planted faults."""

@@ -1,10 +1,10 @@
-"""How often planted faults of servers are found and named, and how often servers in order are accused.
+"""Detection rates for planted faults of servers and false alarms for healthy servers, against goals.
 
     python -m benchmarks.server_faults [--quick]
 
 30 broken and 30 healthy servers listen on the loopback, one after the other, and `shaketable doctor` examines each.
 Then three simulations run without a network: the power to find a server that fails open on 3 % of 200 lists (goal: at
-least 95 %), false alarms of servers in order (goal: at most 1 %), and false alarms of `shaketable watch` within 1,000
+least 95 %), false alarms for healthy servers (goal: at most 1 %), and false alarms of `shaketable watch` within 1,000
 looks (goal: at most 5 %). The exit code is 1 if a goal is missed.
 """
 
@@ -19,7 +19,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
-from benchmarks.server_faults.servers import PlantedServer, by_rank, fail_open, make_broken, make_healthy
+from benchmarks.server_faults.servers import PlantedServer, fail_open, make_broken, make_healthy, score_by_position
 from tests.servers import Server, running
 
 from shaketable.core.documents import Slate
@@ -35,7 +35,7 @@ LOOKS = 1000
 
 
 def examine(planted: PlantedServer) -> tuple[list[str], float]:
-    """Return the kinds of faults that are named, and the seconds."""
+    """Return the faults that `doctor` names, and its time in seconds."""
     started = time.perf_counter()
     with running(Server(planted)) as server:
         diagnosis = diagnose_endpoint(HttpEndpoint(server.url, retries=0))
@@ -45,32 +45,32 @@ def examine(planted: PlantedServer) -> tuple[list[str], float]:
 
 
 def examine_servers(every: int) -> bool:
-    """Print a table of kinds of faults; return True if all goals are met."""
+    """Print a table of faults; return True if all faults are detected and no healthy server is reported."""
     found: dict[str, Counter[str]] = {}
     seconds = []
     for seed, (kind, what, make) in enumerate(make_broken()[::every]):
-        named, took = examine(make(seed))
-        seconds.append(took)
+        named, duration = examine(make(seed))
+        seconds.append(duration)
         counts = found.setdefault(kind, Counter())
         counts.update(servers=1, detected=bool(named), named=bool(named) and named[0] == kind)
         if not named or named[0] != kind:
-            print(f"  {kind} ({what}) was named {', '.join(named) or 'healthy'}")
-    accused = 0
+            print(f"  {kind} ({what}) is reported as {', '.join(named) or 'healthy'}")
+    false_alarms = 0
     healthy = list(make_healthy().items())[::every]
     for seed, (what, make) in enumerate(healthy):
-        named, took = examine(make(seed))
-        seconds.append(took)
-        accused += bool(named)
+        named, duration = examine(make(seed))
+        seconds.append(duration)
+        false_alarms += bool(named)
         if named:
-            print(f"  a server in order ({what}) was accused of {', '.join(named)}")
+            print(f"  a healthy server ({what}) is reported as {', '.join(named)}")
     print(f"\n{'planted fault':20} {'servers':>8} {'detected':>9} {'named':>6}")
     for kind, counts in found.items():
         print(f"{kind:20} {counts['servers']:8} {counts['detected']:9} {counts['named']:6}")
     total = sum(found.values(), Counter())
     print(f"{'all':20} {total['servers']:8} {total['detected']:9} {total['named']:6}")
-    print(f"{'none (in order)':20} {len(healthy):8} {accused:9}")
-    print(f"median {np.median(seconds):.2f} s per server")
-    return total["detected"] == total["servers"] and accused == 0
+    print(f"{'none (healthy)':20} {len(healthy):8} {false_alarms:9}")
+    print(f"time per server {np.median(seconds):.2f} s (median)")
+    return total["detected"] == total["servers"] and false_alarms == 0
 
 
 @dataclass
@@ -85,7 +85,7 @@ class LocalServer:
 
 
 def count_fail_open(make: object, runs: int, lists: int = 200) -> float:
-    """Return the share of runs in which lists without a ranking are found."""
+    """Return the share of runs in which the examiner finds that the server fails open."""
     questions = read_known_answers()
     hits = 0
     for seed in range(runs):
@@ -95,7 +95,8 @@ def count_fail_open(make: object, runs: int, lists: int = 200) -> float:
 
 
 def simulate_fail_open(runs: int) -> bool:
-    ways = {"input order": by_rank, "one score": lambda n: [0.5] * n, "fewer results": lambda n: None}
+    """Print the power for servers that fail open and the false alarms; return True if the goals are met."""
+    ways = {"input order": score_by_position, "one score": lambda n: [0.5] * n, "fewer results": lambda n: None}
     met = True
     for name, answer in ways.items():
         power = count_fail_open(
@@ -105,12 +106,12 @@ def simulate_fail_open(runs: int) -> bool:
         print(f"fails open on 3 % of 200 lists ({name}): found in {100 * power:.1f} % of {runs} runs, goal 95 %")
     healthy = list(make_healthy().values())
     alarms = count_fail_open(lambda seed: healthy[seed % len(healthy)](seed), 2 * runs)
-    print(f"servers in order: {100 * alarms:.2f} % false alarms in {2 * runs} runs of 200 lists, goal at most 1 %")
+    print(f"healthy servers: {100 * alarms:.2f} % false alarms in {2 * runs} runs of 200 lists, goal at most 1 %")
     return met and alarms <= 0.01
 
 
 def simulate_watch(runs: int) -> bool:
-    """Print the share of unchanged rankers that are reported as drifted within 1,000 looks."""
+    """Print the share of unchanged rankers that `watch` reports as drifted; return True if the goal is met."""
     rng = np.random.default_rng(0)
     met = True
     for name, draw_noise in {
@@ -126,12 +127,13 @@ def simulate_watch(runs: int) -> bool:
             for _ in range(runs)
         ]
         met &= np.mean(alarms) <= 0.05
-        print(f"watch, {name}: {100 * np.mean(alarms):.1f} % of {runs} unchanged rankers alarm in {LOOKS:,} looks")
+        print(f"watch, {name}: {100 * np.mean(alarms):.1f} % false alarms for {runs} unchanged rankers", end="")
+        print(f" in {LOOKS:,} looks, goal at most 5 %")
     return bool(met)
 
 
-def replace_model(runs: int) -> bool:
-    """Print after how many looks a new model and a slow drift are found."""
+def simulate_drift(runs: int) -> bool:
+    """Print after how many looks `watch` finds a new model or a slow drift; return True if it always does."""
     found: dict[str, list[int]] = {
         "another model, without noise": [],
         "another model, with noise": [],
@@ -166,14 +168,14 @@ def replace_model(runs: int) -> bool:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer servers and runs, in a few seconds")
+    parser.add_argument("--quick", action="store_true", help="fewer servers and runs, to check that it works")
     quick = parser.parse_args().quick
     os.environ["NO_PROXY"] = "127.0.0.1"
     met = [
         examine_servers(6 if quick else 1),
         simulate_fail_open(8 if quick else 200),
         simulate_watch(4 if quick else 400),
-        replace_model(1 if quick else 10),
+        simulate_drift(1 if quick else 10),
     ]
     sys.exit(0 if all(met) else 1)
 

@@ -1,4 +1,4 @@
-"""Scorers in order, and servers with one planted fault each."""
+"""Healthy servers, and servers with one planted fault each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shaketable.core.registries import RANKERS
 from shaketable.datasets.known_answers import build_question_collection
 
 Scorer = Callable[[str, str], float]
-"""The score of a text for a query."""
+"""A function from a query and a text to a score."""
 Rescore = Callable[[list[float]], list[float]]
 MAX_QUERY_WORDS = 8
 
@@ -30,7 +30,7 @@ def split_words(text: str) -> list[str]:
 
 
 def score_coverage(query: str, text: str) -> float:
-    """Weigh the words of the query that the text has; a query is cut at its limit, as in many models."""
+    """Return the weighted share of the query words in the text; long queries are truncated, as in many models."""
     words, found = split_words(query)[:MAX_QUERY_WORDS], set(split_words(text))
     return sum(log(2 + len(word)) * (word in found) for word in words) / max(1, len(words))
 
@@ -41,7 +41,7 @@ def count_trigrams(text: str) -> Counter[str]:
 
 
 def score_trigrams(query: str, text: str) -> float:
-    """Return the cosine of counts of three letters."""
+    """Return the cosine of the trigram counts."""
     one, other = count_trigrams(query), count_trigrams(text)
     sizes = sqrt(sum(n * n for n in one.values()) * sum(n * n for n in other.values()))
     return sum(n * other[part] for part, n in one.items()) / sizes if sizes else 0.0
@@ -85,7 +85,7 @@ def add_noise(rng: random.Random, scores: list[float]) -> list[float]:
 
 
 def make_healthy() -> dict[str, Callable[[int], PlantedServer]]:
-    """Return 30 servers in order: five scorers in six forms."""
+    """Return 30 healthy servers: five scorers with six forms of scores."""
     forms: dict[str, Callable[[int], Rescore]] = {
         "raw": lambda seed: list,
         "sigmoid": lambda seed: sigmoid,
@@ -138,34 +138,36 @@ def fail_open(share: float, answer: Callable[[int], list[float] | None], longer_
     return change
 
 
-def draw(text: str) -> float:
+def hash_to_number(text: str) -> float:
     """Return a fixed random number between -1 and 1 for a text."""
     return crc32(text.encode()) / 2**31 - 1
 
 
 def score_untrained(base: Scorer, query: str, text: str) -> float:
-    return 0.02 * draw("head") * 8 * (1 if base(query, text) > 1 else -1) + 0.002 * draw(query + text)
+    return 0.02 * hash_to_number("head") * 8 * (1 if base(query, text) > 1 else -1) + 0.002 * hash_to_number(
+        query + text
+    )
 
 
 def score_with_prefix(query_prefix: str, base: Scorer, query: str, text: str) -> float:
-    """Score texts of a model that was trained with prefixes: without them, its scores are mostly noise."""
+    """Score like a model that was trained with prefixes: without them, the scores are mostly noise."""
     if query.startswith(query_prefix):
         return base(query.removeprefix(query_prefix), text)
-    return 0.2 * base(query, text) + 2.5 * draw(f"{query}|{text}")
+    return 0.2 * base(query, text) + 2.5 * hash_to_number(f"{query}|{text}")
 
 
 def score_segments(noise: float, base: Scorer, first: str, second: str) -> float:
-    """Score as a cross-encoder does that has seen only queries in its first segment."""
+    """Score like a cross-encoder that was trained with queries as the first segment."""
     score = base(first, second)
-    return score if len(first) < len(second) else 0.4 * score + noise * draw(f"{first}|{second}")
+    return score if len(first) < len(second) else 0.4 * score + noise * hash_to_number(f"{first}|{second}")
 
 
-def cut(words: int, base: Scorer, query: str, text: str) -> float:
+def score_truncated(words: int, base: Scorer, query: str, text: str) -> float:
     return base(query, " ".join(text.split()[:words]))
 
 
 def shift_by_padding(rng: random.Random, texts: list[str], scores: list[float]) -> list[float]:
-    """Change each score by the padding of its text, as without an attention mask."""
+    """Change each score by the padding of its text, as a model without an attention mask does."""
     longest = max(len(text.split()) for text in texts)
     return [s - 0.01 * abs(s) * min(longest - len(t.split()), 60) for s, t in zip(scores, texts, strict=True)]
 
@@ -178,20 +180,20 @@ def prefer_first(weight: float, rng: random.Random, texts: list[str], scores: li
     return [score - weight * i for i, score in enumerate(scores)]
 
 
-def by_rank(n: int) -> list[float]:
+def score_by_position(n: int) -> list[float]:
     return [1 - i / 100 for i in range(n)]
 
 
 def make_broken() -> list[tuple[str, str, Callable[[int], PlantedServer]]]:
     """Return 30 broken servers: the kind of the fault, a description, and the server by seed."""
     changed: list[tuple[str, str, str, Any]] = [
-        ("fails open", "3 %, input order", "bm25", fail_open(0.03, by_rank)),
+        ("fails open", "3 %, input order", "bm25", fail_open(0.03, score_by_position)),
         ("fails open", "3 %, score 0.5", "coverage", fail_open(0.03, lambda n: [0.5] * n)),
         ("fails open", "5 %, score 0", "trigrams", fail_open(0.05, lambda n: [0.0] * n)),
         ("fails open", "5 %, fewer results", "ql", fail_open(0.05, lambda n: None)),
-        ("fails open", "10 %, input order", "coverage", fail_open(0.1, by_rank)),
-        ("fails open", "always, from 16 texts", "bm25", fail_open(1.0, by_rank, 15)),
-        ("input order", "always", "bm25", lambda rng, texts, scores: by_rank(len(texts))),
+        ("fails open", "10 %, input order", "coverage", fail_open(0.1, score_by_position)),
+        ("fails open", "always, from 16 texts", "bm25", fail_open(1.0, score_by_position, 15)),
+        ("input order", "always", "bm25", lambda rng, texts, scores: score_by_position(len(texts))),
         ("input order", "sorted without indexes", "ql", lambda rng, texts, scores: sorted(scores)[::-1]),
         ("constant scores", "0", "bm25", lambda rng, texts, scores: [0.0 for _ in texts]),
         ("constant scores", "0.5", "bm25", lambda rng, texts, scores: [0.5 for _ in texts]),
@@ -213,10 +215,10 @@ def make_broken() -> list[tuple[str, str, Callable[[int], PlantedServer]]]:
         ("missing template", "E5", "bm25", partial(score_with_prefix, "query: ")),
         ("missing template", "Nomic", "ql", partial(score_with_prefix, "search_query: ")),
         ("missing template", "BGE", "bm25", partial(score_with_prefix, "Represent this sentence")),
-        ("truncation", "16 words", "bm25", partial(cut, 16)),
-        ("truncation", "40 words", "ql", partial(cut, 40)),
-        ("query ignored", "", "bm25", lambda base, query, text: draw(text)),
-        ("wrong answers", "another model", "bm25", lambda base, query, text: draw(f"{query}|{text}")),
+        ("truncation", "16 words", "bm25", partial(score_truncated, 16)),
+        ("truncation", "40 words", "ql", partial(score_truncated, 40)),
+        ("query ignored", "", "bm25", lambda base, query, text: hash_to_number(text)),
+        ("wrong answers", "another model", "bm25", lambda base, query, text: hash_to_number(f"{query}|{text}")),
     ]
     return [
         *(

@@ -333,7 +333,7 @@ class TestFolder:
             old.save(out)
             left = [after]
 
-            def killed(source, target, left=left):
+            def interrupt_replace(source, target, left=left):
                 if STAGING_PREFIX not in str(target):
                     if left[0] == 0:
                         raise KeyboardInterrupt
@@ -341,7 +341,7 @@ class TestFolder:
                 return moved(source, target)
 
             with monkeypatch.context() as patched:
-                patched.setattr(os, "replace", killed)
+                patched.setattr(os, "replace", interrupt_replace)
                 with pytest.raises(KeyboardInterrupt):
                     new.save(out)
             left_there = files_of(out)
@@ -402,7 +402,7 @@ class TestFolder:
             old.save(out)
             left = [after]
 
-            def killed(source, target, left=left):
+            def interrupt_replace(source, target, left=left):
                 if STAGING_PREFIX not in str(target):
                     if left[0] == 0:
                         raise KeyboardInterrupt
@@ -410,7 +410,7 @@ class TestFolder:
                 return moved(source, target)
 
             with monkeypatch.context() as patched:
-                patched.setattr(os, "replace", killed)
+                patched.setattr(os, "replace", interrupt_replace)
                 patched.setattr("shaketable.report.audit_folder.ExitStack", KilledStack)
                 try:
                     new.save(out)

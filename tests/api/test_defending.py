@@ -55,7 +55,7 @@ def same(a: Path, b: Path) -> bool:
     return left.keys() == right.keys() and all(np.array_equal(left[name], right[name]) for name in left)
 
 
-def trained(folder: Path, defence: str | None, **more):
+def train_ranker(folder: Path, defence: str | None, **more):
     said: list[str] = []
     learner = more.pop("learner", TINY)
     done = shaketable.train(learner, "sample", folder, depth=20, defence=defence, notify=said.append, **more)
@@ -74,7 +74,7 @@ def trained(folder: Path, defence: str | None, **more):
     ],
 )
 def test_every_defence_trains_a_ranker_and_its_card_tells(kept, tmp_path, defence):
-    done, said = trained(tmp_path / "m", defence)
+    done, said = train_ranker(tmp_path / "m", defence)
     card = SavedModel(str(tmp_path / "m")).read_card()
     assert f"defended by {card['defence']['text']}" in str(done)
     assert f"defended by {card['defence']['text']}" in str(done)
@@ -104,8 +104,8 @@ def test_piat_learns_from_queries_without_judgements(home, tmp_path):
     """Their candidates are attacked, and their lists are drawn beside the labelled ones."""
     topics = tmp_path / "more.tsv"
     topics.write_text("u1\thow to store tea\nu2\tsmall boats on a river\n")
-    done, _ = trained(tmp_path / "m", "piat(documents=1)", unlabelled=topics)
-    plain, _ = trained(tmp_path / "n", "piat(documents=1)")
+    done, _ = train_ranker(tmp_path / "m", "piat(documents=1)", unlabelled=topics)
+    plain, _ = train_ranker(tmp_path / "n", "piat(documents=1)")
     rows = [one for path in (home / "adversaries").glob("*.jsonl") for one in read_adversarial_documents(path)]
     assert {"u1", "u2"} <= {qid for one in rows for qid in one.queries}
     counts = [one.card["defence"]["examples"]["documents"] for one in (done, plain)]
@@ -118,16 +118,16 @@ def test_unlabelled_queries_need_piat_and_ids_of_their_own(tmp_path):
     taken = next(iter(read_sample().queries))
     topics.write_text(f"{taken}\thow to store tea\n")
     with pytest.raises(BadInput, match="leave out --unlabelled: only the defence piat"):
-        trained(tmp_path / "m", "at", unlabelled=topics)
+        train_ranker(tmp_path / "m", "at", unlabelled=topics)
     with pytest.raises(BadInput, match=f"the unlabelled query '{taken}' has the id"):
-        trained(tmp_path / "m", "piat", unlabelled=topics)
+        train_ranker(tmp_path / "m", "piat", unlabelled=topics)
 
 
 def test_no_defence_standard_training_and_piat_of_natural_loss_alone_are_one(kept, tmp_path):
-    trained(tmp_path / "none", None)
-    trained(tmp_path / "standard", "standard")
-    trained(tmp_path / "one", f"piat({FEW}, lambda_=1)")
-    trained(tmp_path / "half", f"piat({FEW})")
+    train_ranker(tmp_path / "none", None)
+    train_ranker(tmp_path / "standard", "standard")
+    train_ranker(tmp_path / "one", f"piat({FEW}, lambda_=1)")
+    train_ranker(tmp_path / "half", f"piat({FEW})")
     assert same(tmp_path / "none", tmp_path / "standard")
     assert "defence" not in SavedModel(str(tmp_path / "standard")).read_card()
     assert history(tmp_path / "one") == history(tmp_path / "none")
@@ -143,13 +143,13 @@ def history(folder: Path) -> list[dict[str, float]]:
 
 def test_the_same_twice_gives_the_same_weights(kept, tmp_path):
     for name in ("a", "b"):
-        trained(tmp_path / name, f"at({FEW})")
+        train_ranker(tmp_path / name, f"at({FEW})")
     assert same(tmp_path / "a", tmp_path / "b")
     assert history(tmp_path / "a") == history(tmp_path / "b")
 
 
 def test_examples_are_of_queries_to_learn_from(kept, tmp_path):
-    trained(tmp_path / "m", f"at({FEW})")
+    train_ranker(tmp_path / "m", f"at({FEW})")
     collection = read_sample()
     (path,) = (kept / "adversaries").glob("*.jsonl")
     for one in read_adversarial_documents(path):
@@ -170,11 +170,11 @@ def test_queries_that_are_held_out_are_not_attacked(tmp_path, home):
 
 
 def test_attacked_documents_of_a_file_replace_examples(kept, tmp_path):
-    trained(tmp_path / "m", f"at({FEW})")
+    train_ranker(tmp_path / "m", f"at({FEW})")
     (path,) = (kept / "adversaries").glob("*.jsonl")
     mine = tmp_path / "mine.jsonl"
     mine.write_bytes(path.read_bytes())
-    _, said = trained(tmp_path / "n", "at", adversarial_documents=mine)
+    _, said = train_ranker(tmp_path / "n", "at", adversarial_documents=mine)
     assert not any("is trained without a defence" in one for one in said)
     assert SavedModel(str(tmp_path / "n")).read_card()["defence"] == {"text": "at", "attacked": str(mine)}
     assert same(tmp_path / "m", tmp_path / "n")
@@ -182,7 +182,7 @@ def test_attacked_documents_of_a_file_replace_examples(kept, tmp_path):
 
 def test_a_training_without_improvement_is_reported(tmp_path):
     """The best weights on the validation queries are kept; these may be the weights before the first step."""
-    done, said = trained(tmp_path / "m", "da(words=2)", learner=TINY.replace("lr=0.1", "lr=1e-12"))
+    done, said = train_ranker(tmp_path / "m", "da(words=2)", learner=TINY.replace("lr=0.1", "lr=1e-12"))
     assert done.card["best"] == 0
     (sentence,) = said
     assert "no training step improved the validation value" in sentence
@@ -193,7 +193,7 @@ def test_a_defence_of_your_own(tmp_path):
         def plan(self, plan: TrainingPlan, adversaries) -> TrainingPlan:
             return plan
 
-    done, _ = trained(tmp_path / "m", Nothing())
+    done, _ = train_ranker(tmp_path / "m", Nothing())
     assert done.card["steps"] == 6
 
 
@@ -201,13 +201,13 @@ def test_a_defence_of_your_own(tmp_path):
 @pytest.mark.parametrize("defence", ["da", "at", "piat"])
 def test_what_is_no_net_cannot_be_defended(tmp_path, learner, defence):
     with pytest.raises(BadInput) as caught:
-        trained(tmp_path / "m", defence, learner=learner)
+        train_ranker(tmp_path / "m", defence, learner=learner)
     assert str(caught.value) == f"{defence} needs a neural learner, and {learner} is not one; use for example knrm"
     assert not (tmp_path / "m").exists()
 
 
 def test_what_is_no_net_can_be_trained_as_usual(tmp_path):
-    done, _ = trained(tmp_path / "m", "standard", learner="ranksvm")
+    done, _ = train_ranker(tmp_path / "m", "standard", learner="ranksvm")
     assert done.card["importance"]
 
 
@@ -235,19 +235,19 @@ def test_senseless_wishes_are_refused_in_a_sentence(kept, tmp_path):
     }
     for complaint, wish in cases.items():
         with pytest.raises(BadInput, match=complaint):
-            trained(out, **wish)
+            train_ranker(out, **wish)
         assert not (out / "model.json").exists()
     with pytest.raises(BadInput, match="is not a defence"):
-        trained(out, object())
+        train_ranker(out, object())
 
 
 def test_a_file_of_another_collection_is_refused(tmp_path):
     row = {"queries": {"q-none": "a"}, "docno": "d", "text": "x"}
     (tmp_path / "other.jsonl").write_text(json.dumps(row) + "\n")
     with pytest.raises(BadInput, match=r"other\.jsonl: does not belong to the collection"):
-        trained(tmp_path / "m", "piat", adversarial_documents=tmp_path / "other.jsonl")
+        train_ranker(tmp_path / "m", "piat", adversarial_documents=tmp_path / "other.jsonl")
 
 
 def test_folds_can_be_defended_without_attacks(tmp_path):
-    done, _ = trained(tmp_path / "m", "da(copies=1, words=2)", folds=3)
+    done, _ = train_ranker(tmp_path / "m", "da(copies=1, words=2)", folds=3)
     assert done.card["folds"] == 3

@@ -59,43 +59,45 @@ def test_what_is_planned_is_what_is_asked(pointwise):
 
 
 class TestRules:
-    """A rule that nothing will answer is refused before anybody is asked anything."""
+    """Rules without a matching finding: the audit refuses them before it calls a ranker."""
 
-    def given(self, tasks=("query_typos(draws=1)",), data="sample"):
+    def make_arguments(self, tasks=("query_typos(draws=1)",), data="sample"):
         self.ranker = Counting(fingerprint="counting rules")
         return data, {"counting": self.ranker}, tasks
 
     @pytest.mark.parametrize("name", ["overlp(1-char)", "counting.RBO(1-chr)", "drop(wrod).low"])
     def test_a_mistyped_name(self, name):
         with pytest.raises(UnknownName, match="did you mean"):
-            check_gate_findings([Threshold.parse(f"{name}>0")], *self.given(), depth=20)
+            check_gate_findings([Threshold.parse(f"{name}>0")], *self.make_arguments(), depth=20)
         assert self.ranker.asked == 0
 
     @pytest.mark.parametrize("name", ["quite another thing", "other.overlap(1-char)", "dorp(*)", "zzz*"])
     def test_a_name_that_no_task_reports(self, name):
         with pytest.raises(UnknownName, match="no finding is called"):
-            check_gate_findings([Threshold.parse(f"{name}>0")], *self.given(), depth=20, max_queries=8)
+            check_gate_findings([Threshold.parse(f"{name}>0")], *self.make_arguments(), depth=20, max_queries=8)
         assert self.ranker.asked == 0
 
     @pytest.mark.parametrize("name", ["overlap(1-char)", "counting.overlap(1-char)", "drop(word).low", "drop(*)"])
     def test_names_that_come_up(self, name):
-        check_gate_findings([Threshold.parse(f"{name}>0")], *self.given(), depth=20)
+        check_gate_findings([Threshold.parse(f"{name}>0")], *self.make_arguments(), depth=20)
         assert self.ranker.asked == 0
 
     def test_names_that_come_up_with_more_queries(self):
         task = "probes(probes=('delete-punctuation',))"
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(gates, "REHEARSAL_QUERIES", 1)
-            check_gate_findings([Threshold.parse("delete-punctuation.s>0")], *self.given([task]), max_queries=30)
+            check_gate_findings(
+                [Threshold.parse("delete-punctuation.s>0")], *self.make_arguments([task]), max_queries=30
+            )
 
     def test_a_task_that_trains_may_report_any_name(self):
         tasks = ["defence"]
-        check_gate_findings([Threshold.parse("quite another thing>0")], *self.given(tasks))
+        check_gate_findings([Threshold.parse("quite another thing>0")], *self.make_arguments(tasks))
 
     def test_measures(self):
-        check_gate_findings([Threshold.parse("nDCG@10>0")], *self.given(["effectiveness"]))
+        check_gate_findings([Threshold.parse("nDCG@10>0")], *self.make_arguments(["effectiveness"]))
         with pytest.raises(UnknownName, match="did you mean nDCG@10"):
-            check_gate_findings([Threshold.parse("nDGC@10>0")], *self.given(["effectiveness"]), depth=20)
+            check_gate_findings([Threshold.parse("nDGC@10>0")], *self.make_arguments(["effectiveness"]), depth=20)
 
     def test_what_only_judgements_can_tell(self, tmp_path):
         (tmp_path / "queries.tsv").write_text("q1\toak\n")
@@ -103,7 +105,7 @@ class TestRules:
         files = f"files?queries={tmp_path}/queries.tsv&docs={tmp_path}/docs.tsv"
         for name in ("nDCG@10", "counting.nDCG@10"):
             with pytest.raises(BadInput, match="which needs judgements"):
-                check_gate_findings([Threshold.parse(f"{name}>0")], *self.given(["agreement"], files))
+                check_gate_findings([Threshold.parse(f"{name}>0")], *self.make_arguments(["agreement"], files))
 
 
 def test_made_up_scores_are_not_cached():

@@ -52,15 +52,15 @@ def test_an_unchanged_function_is_asked_for_uncached_lists_only():
 def test_a_listwise_function_in_disguise_is_caught(workers):
     said: list[str] = []
     executor = st.make_executor(workers)
-    done, _ = audit("disguised", notify=said.append, executor=executor)
-    expected, _ = audit("disguised_twin")
+    done, _ = audit("divide_for_some", notify=said.append, executor=executor)
+    expected, _ = audit("divide_for_some_twin")
     assert tables(done) == tables(expected)
     assert any("The work starts over" in message for message in said)
     assert "its scores were discarded, and lists are scored whole" in done.remarks["mine"]
 
 
 def test_a_function_of_the_list_is_scored_whole():
-    done, _ = audit("normalised")
+    done, _ = audit("divide_by_best")
     assert "its score of a text depends on the other texts of the list" in done.remarks["mine"]
 
 
@@ -71,8 +71,8 @@ def test_workers_find_the_same():
 
 def test_a_run_starts_over_too():
     said: list[str] = []
-    found = st.rank("sample", "tests.plain:disguised", notify=said.append, depth=30)
-    assert found == st.rank("sample", "tests.plain:disguised_twin", depth=30)
+    found = st.rank("sample", "tests.plain:divide_for_some", notify=said.append, depth=30)
+    assert found == st.rank("sample", "tests.plain:divide_for_some_twin", depth=30)
     assert len(said) == 1
 
 

@@ -36,7 +36,7 @@ class Weighted:
 def case_of(
     doc: Doc, weights: Mapping[str, float], goal: Goal | None = None, queries: Sequence[str] = ("boat",)
 ) -> tuple[Target, AttackCase]:
-    """A document among rivals that score -10, -9.5, ... 10, so that each half point is one rank."""
+    """Return a document among rivals that score -10, -9.5, ... 10, so that each half point is one rank."""
     target = target_for(Weighted(weights))
     rivals = [Doc(str(score / 2)) for score in range(-20, 21)]
     docnos = [f"r{n:02}" for n in range(len(rivals))]
@@ -51,8 +51,8 @@ def outcome_of(attack: Attack, target: Target, case: AttackCase) -> AttackOutcom
     return outcome
 
 
-def asked(attack: Attack, case: AttackCase) -> list[Doc]:
-    """The first request of an attack."""
+def first_request(attack: Attack, case: AttackCase) -> list[Doc]:
+    """Return the documents of the first request of an attack."""
     first = next(attack.steps(case, make_item_rng(0, "first")), None)
     if first is None:
         return []

@@ -64,7 +64,7 @@ def cases_on(
 
 
 def knowledge_of(collection: Collection) -> AttackerKnowledge:
-    """An attacker without queries of its own that trains nothing: its surrogate is a small net of random weights."""
+    """Return an attacker without queries and training; its surrogate is a small net with random weights."""
 
     def nothing(*_: object):
         raise BadInput("this attacker knows no lists")
@@ -77,15 +77,15 @@ def knowledge_of(collection: Collection) -> AttackerKnowledge:
     return AttackerKnowledge(collection.docs, nothing, nothing, open_parser("light"), cache=shared)
 
 
-def opened(recipe: Any, collection: Collection):
-    """The attack of a recipe; a recipe that needs the net of the target gets the small one."""
+def open_attack(recipe: Any, collection: Collection):
+    """Return the attack of a recipe; the net of the target, if needed, is the small one."""
     known = knowledge_of(collection)
     return recipe.open_net(known, small_net()) if isinstance(recipe, WhiteBoxRecipe) else recipe.open(known)
 
 
 @cache
 def small_net():
-    """A K-NRM on random vectors of the words of the sample."""
+    """Return a K-NRM with random vectors for the words of the sample."""
     import torch
 
     from shaketable.rankers.neural.knrm import KNRM
@@ -94,7 +94,7 @@ def small_net():
 
     torch.manual_seed(0)
     tokenizer = Analyzer(stemmer="none")
-    return KNRM(Vocabulary(collect_words(bundled().docs, tokenizer), tokenizer), 8, KNRMShape()).eval()
+    return KNRM(Vocabulary(collect_words(load_sample().docs, tokenizer), tokenizer), 8, KNRMShape()).eval()
 
 
 class Stretched:
@@ -110,6 +110,6 @@ class Stretched:
         return [np.arctan(np.asarray(scores, dtype=np.float64) / 10) * 7 - 3 for scores in self.ranker.score(slates)]
 
 
-def bundled() -> Collection:
-    """The sample."""
+def load_sample() -> Collection:
+    """Load the bundled sample."""
     return read_sample()

@@ -12,10 +12,10 @@ from shaketable.core.errors import BadInput, UnknownName
 from shaketable.nlp.characters import HOMOGLYPHS, INVISIBLE_CHARACTERS, count_suspicious_characters
 from shaketable.nlp.edit_distance import damerau_levenshtein
 from shaketable.rankers.lexical import BM25
-from tests.attacks.by_hand import asked, case_of, outcome_of
-from tests.attacks.setups import bundled, cases_on, knowledge_of, target_for
+from tests.attacks.by_hand import case_of, first_request, outcome_of
+from tests.attacks.setups import cases_on, knowledge_of, load_sample, target_for
 
-SAMPLE = bundled()
+SAMPLE = load_sample()
 KNOWLEDGE = knowledge_of(SAMPLE)
 DOC = Doc("The Cargo vessel carries cargo; no other vessel sinks.", title="CARGO Vessels")
 WEIGHTS = {"cargo": 1.0, "sinks": -2.0, "carries": -1.0}
@@ -23,7 +23,7 @@ BACK = str.maketrans({stranger: letter for letter, stranger in HOMOGLYPHS.items(
 
 
 def plain(text: str) -> str:
-    """The text as a reader sees it."""
+    """Return the text as a reader sees it."""
     return "".join(c for c in text.translate(BACK) if c not in INVISIBLE_CHARACTERS)
 
 
@@ -104,7 +104,7 @@ def test_words_without_a_suitable_letter_stay():
 def test_without_a_limit_words_are_changed_at_once(recipe, ways):
     """All words, all that are not in the query, and those of the query."""
     doc = Doc("The cargo vessel sinks.", title="Cargo vessels")
-    docs = asked(recipe.open(KNOWLEDGE), case_of(doc, {}, queries=("a cargo vessel",))[1])
+    docs = first_request(recipe.open(KNOWLEDGE), case_of(doc, {}, queries=("a cargo vessel",))[1])
     assert len(docs) == 3 * ways
     assert {plain(changed.text) for changed in docs} == {doc.text}
     mine = {"Cargo", "cargo", "vessel"}

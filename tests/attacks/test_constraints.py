@@ -18,10 +18,10 @@ from shaketable.core.registries import CONSTRAINTS
 from shaketable.core.seeding import make_item_rng
 from shaketable.rankers.lexical import BM25
 from shaketable.rankers.similarity import make_encoder_similarity
-from tests.attacks.setups import bundled, cases_on, knowledge_of, target_for
+from tests.attacks.setups import cases_on, knowledge_of, load_sample, target_for
 from tests.nlp.tiny_gpt import tiny_gpt
 
-SAMPLE = bundled()
+SAMPLE = load_sample()
 CAUSAL = "fluency(model='GPT')"
 EVERY = (
     "most_words(most=3)",
@@ -34,7 +34,7 @@ EVERY = (
 )
 
 
-def opened(text: str):
+def open_constraint(text: str):
     if text.startswith("similarity") and make_encoder_similarity() is None:
         pytest.skip("the extra neural is not installed")
     if "GPT" in text:
@@ -51,11 +51,11 @@ def case_of(doc: Doc, *queries: str) -> AttackCase:
 
 def verdicts(text: str, before: Doc | str, *after: Doc | str, queries: tuple[str, ...] = ()) -> list[bool]:
     docs = [doc if isinstance(doc, Doc) else Doc(doc) for doc in (before, *after)]
-    (answer,) = opened(text)([(case_of(docs[0], *queries), docs[1:])])
+    (answer,) = open_constraint(text)([(case_of(docs[0], *queries), docs[1:])])
     return list(answer)
 
 
-def changed(doc: Doc, number: int) -> Doc:
+def change_words(doc: Doc, number: int) -> Doc:
     """Replace, shuffle or add words of the sample."""
     words, draws = doc.body.split(), make_item_rng(0, "changed", doc.body, number)
     others = " ".join(other.body for _, other in list(SAMPLE.docs.items())[:5]).split()
@@ -66,14 +66,14 @@ def changed(doc: Doc, number: int) -> Doc:
 
 @pytest.mark.parametrize("text", EVERY)
 def test_the_original_passes_and_batches_equal_single_checks(text):
-    check = opened(text)
+    check = open_constraint(text)
     count = 3 if text == CAUSAL else 12
     docs = [replace(doc, body=" ".join(doc.body.split()[:40])) for _, doc in list(SAMPLE.docs.items())[:count]]
     queries = [query.text for query in SAMPLE.queries.values()]
     questions = [
         (
             case_of(doc, queries[i]),
-            [doc, *(changed(doc, n) for n in (0, 1, 3, 6, 10)), replace(doc, body=f"{doc.body} {queries[i]}")],
+            [doc, *(change_words(doc, n) for n in (0, 1, 3, 6, 10)), replace(doc, body=f"{doc.body} {queries[i]}")],
         )
         for i, doc in enumerate(docs)
     ]
@@ -81,7 +81,7 @@ def test_the_original_passes_and_batches_equal_single_checks(text):
     assert all(answer[0] for answer in together)
     assert {good for answer in together for good in answer} == {True, False}, "both are to be seen here"
     assert [list(answer) for answer in check(questions[::-1])] == together[::-1]
-    fresh = opened(text)
+    fresh = open_constraint(text)
     assert [[fresh([(case, [doc])])[0][0] for doc in docs] for case, docs in questions] == together
     assert [list(answer) for answer in check([(case, []) for case, _ in questions])] == [[]] * count
     assert list(check([])) == []
@@ -89,7 +89,7 @@ def test_the_original_passes_and_batches_equal_single_checks(text):
 
 @pytest.mark.parametrize("text", EVERY)
 def test_empty_texts_are_texts(text):
-    check = opened(text)
+    check = open_constraint(text)
     answers = check([(case_of(Doc("")), [Doc(""), Doc("a boat")]), (case_of(Doc("a boat")), [Doc(""), Doc("a boat")])])
     assert answers[0][0]
     assert answers[1][1]
@@ -129,7 +129,7 @@ def test_a_full_tag_cache_does_not_change_results(monkeypatch):
     before, after = "The dog slept. The cat sat.", ["The hen slept. The cat sat.", "The hen slept. The the sat."]
     monkeypatch.setattr(constraints, "MAX_CACHED_SENTENCES", 1)
     assert verdicts("part_of_speech", before, *after) == [True, False]
-    check = opened("part_of_speech")
+    check = open_constraint("part_of_speech")
     for _ in range(3):
         assert check([(case_of(Doc(before)), [Doc(text)]) for text in after]) == [[True], [False]]
 
@@ -185,7 +185,7 @@ def test_without_an_encoder_the_message_names_the_extra(monkeypatch):
 def test_fluency_is_a_ratio_of_perplexities():
     knowledge = knowledge_of(SAMPLE)
     doc = next(doc for _, doc in SAMPLE.docs.items() if len(doc.body.split()) > 30)
-    after = changed(doc, 6)
+    after = change_words(doc, 6)
     model = constraints.open_language_model("ngrams", knowledge)
     low, high = model.perplexity([doc.text, after.text])
     ratio = high / low

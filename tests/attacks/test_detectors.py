@@ -18,12 +18,12 @@ from shaketable.core.registries import DETECTORS
 from shaketable.core.seeding import make_item_rng
 from shaketable.datasets.corpus import MemoryCorpus
 from shaketable.nlp.characters import count_suspicious_characters
-from tests.attacks.setups import bundled, knowledge_of
+from tests.attacks.setups import knowledge_of, load_sample
 from tests.nlp.tiny_gpt import tiny_gpt
 
 pytestmark = pytest.mark.slow
 
-SAMPLE = bundled()
+SAMPLE = load_sample()
 CLEAN = [doc for _, doc in SAMPLE.docs.items()]
 CAUSAL = "surprise(model='GPT')"
 
@@ -41,11 +41,11 @@ def above(attacked, clean) -> float:
     return float(((left > right) + 0.5 * (left == right)).mean())
 
 
-def stuffed(doc: Doc) -> Doc:
+def stuff_keywords(doc: Doc) -> Doc:
     return replace(doc, body=doc.body + f" {max(doc.body.split(), key=len)}" * 8)
 
 
-def shuffled(doc: Doc) -> Doc:
+def shuffle_words(doc: Doc) -> Doc:
     return replace(doc, body=" ".join(make_item_rng(0, doc.body).permutation(doc.body.split())))
 
 
@@ -69,14 +69,14 @@ def test_the_area_by_hand():
 @pytest.mark.parametrize(
     ("text", "attack", "least"),
     [
-        ("spamicity", stuffed, 0.99),
-        ("surprise", shuffled, 0.7),
-        ("surprise(window=0)", shuffled, 0.75),
-        ("surprise(window=8)", stuffed, 0.85),
+        ("spamicity", stuff_keywords, 0.99),
+        ("surprise", shuffle_words, 0.7),
+        ("surprise(window=0)", shuffle_words, 0.75),
+        ("surprise(window=8)", stuff_keywords, 0.85),
         ("glyphs", lookalikes, 0.99),
         ("glyphs", hidden, 0.99),
         ("instructions", ordering, 0.99),
-        (CAUSAL, shuffled, 0.95),
+        (CAUSAL, shuffle_words, 0.95),
     ],
 )
 def test_attacked_texts_are_more_suspicious_than_clean_ones(text, attack, least):
@@ -94,7 +94,7 @@ def test_a_hundredth_of_the_clean_texts_raises_an_alarm_at_most(text):
 
 @pytest.mark.parametrize("text", [*DETECTORS, "surprise(window=0)", CAUSAL])
 def test_a_text_is_as_suspicious_alone_as_in_company_in_any_order(text):
-    docs = [*CLEAN[:5], Doc(""), Doc("a"), Doc("", title="a title"), stuffed(CLEAN[0]), hidden(CLEAN[1])]
+    docs = [*CLEAN[:5], Doc(""), Doc("a"), Doc("", title="a title"), stuff_keywords(CLEAN[0]), hidden(CLEAN[1])]
     together = suspicion(text, docs)
     assert together.shape == (len(docs),)
     assert np.isfinite(together).all()

@@ -22,12 +22,12 @@ from shaketable.core.documents import Collection
 from shaketable.rankers.http.dialects import DIALECTS
 from shaketable.rankers.http.reranker import HttpEndpoint
 from shaketable.scoring.engine import ScoringEngine
-from tests.attacks.setups import bundled, cases_on, knowledge_of, target_for
+from tests.attacks.setups import cases_on, knowledge_of, load_sample, target_for
 
 pytestmark = pytest.mark.slow
 
 NOWHERE = Collection("empty", {}, {})
-SAMPLE = bundled()
+SAMPLE = load_sample()
 TIMEOUT = 1.0
 HALF = b'{"results": [{"index": 0, "relev'
 
@@ -40,7 +40,7 @@ def none(body: bytes, before: int) -> str:
 
 
 def one_in_ten(body: bytes, before: int) -> str:
-    """A tenth of all requests, chosen by a hash: the same in every run, in any order of threads."""
+    """Select a tenth of all requests by a hash, so that every run and thread order selects the same."""
     number = int.from_bytes(blake2b(body + bytes([before]), digest_size=4).digest(), "big")
     if number % 10:
         return ""
@@ -120,8 +120,8 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
 
-def attacked(endpoint: Endpoint, **settings: Any) -> tuple[list[Any], list[int], int]:
-    """The outcomes, the lengths of the lists, and the pairs that the server scored for the trials."""
+def attack_endpoint(endpoint: Endpoint, **settings: Any) -> tuple[list[Any], list[int], int]:
+    """Return the outcomes, the lengths of the lists, and the number of pairs that the server scored for the trials."""
     patience = 30.0 if endpoint.trouble is none else TIMEOUT
     with served(endpoint):
         model = HttpEndpoint(endpoint.url, timeout=patience, retries=6, backoff=0.001, revision="1", **settings)
@@ -139,7 +139,7 @@ def attacked(endpoint: Endpoint, **settings: Any) -> tuple[list[Any], list[int],
 def test_a_tenth_of_the_answers_are_bad_and_no_outcome_changes(dialect, pointwise):
     settings: dict[str, Any] = {"dialect": dialect, "pointwise": pointwise, "batch": 4 if pointwise else 0}
     clean = Endpoint(dialect, none, by_list=not pointwise)
-    outcomes, lengths, scored = attacked(clean, **settings)
+    outcomes, lengths, scored = attack_endpoint(clean, **settings)
     assert any(outcome.ranks_after < outcome.ranks_before for outcome in outcomes)
     for outcome, length in zip(outcomes, lengths, strict=True):
         assert isinstance(outcome, AttackOutcome)
@@ -148,7 +148,7 @@ def test_a_tenth_of_the_answers_are_bad_and_no_outcome_changes(dialect, pointwis
     assert 0 < scored <= sum(outcome.scored_pairs for outcome in outcomes)
 
     shaky = Endpoint(dialect, one_in_ten, by_list=not pointwise)
-    assert attacked(shaky, **settings)[:2] == (outcomes, lengths)
+    assert attack_endpoint(shaky, **settings)[:2] == (outcomes, lengths)
     total = sum(shaky.spoiled.values())
     assert 0.05 * total < total - shaky.spoiled[""] < 0.15 * total
     assert {"busy", "page", "half"} <= shaky.spoiled.keys()
@@ -161,7 +161,7 @@ def test_a_server_that_does_not_answer_in_time_is_asked_again():
         return "late" if not before and blake2b(body, digest_size=1).digest()[0] < 12 else ""
 
     settings: dict[str, Any] = {"dialect": "cohere", "pointwise": True, "batch": 4, "concurrency": 8}
-    outcomes, *_ = attacked(Endpoint("cohere", none), **settings)
+    outcomes, *_ = attack_endpoint(Endpoint("cohere", none), **settings)
     slow = Endpoint("cohere", late)
-    assert attacked(slow, **settings)[0] == outcomes
+    assert attack_endpoint(slow, **settings)[0] == outcomes
     assert slow.spoiled["late"] >= 1

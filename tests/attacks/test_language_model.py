@@ -10,9 +10,9 @@ from shaketable.core.documents import Doc
 from shaketable.datasets.corpus import MemoryCorpus
 from shaketable.nlp.ngram_model import learn_ngrams
 from shaketable.retrieval.ngram_models import open_ngrams
-from tests.attacks.setups import bundled, knowledge_of
+from tests.attacks.setups import knowledge_of, load_sample
 
-SAMPLE = bundled()
+SAMPLE = load_sample()
 TEXTS = [doc.text for _, doc in SAMPLE.docs.items()]
 
 

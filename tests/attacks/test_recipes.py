@@ -14,11 +14,11 @@ from shaketable.core.documents import Doc
 from shaketable.core.registries import RECIPES
 from shaketable.measures.text_change import count_changed_words
 from shaketable.rankers.lexical import BM25
-from tests.attacks.setups import Stretched, bundled, cases_on, opened, target_for
+from tests.attacks.setups import Stretched, cases_on, load_sample, open_attack, target_for
 
 pytestmark = pytest.mark.slow
 
-SAMPLE = bundled()
+SAMPLE = load_sample()
 AWKWARD = {
     "empty": Doc(""),
     "blank": Doc(" \n "),
@@ -49,7 +49,7 @@ def recipe(request):
 
 @pytest.fixture
 def attack(recipe):
-    return opened(recipe, SAMPLE)
+    return open_attack(recipe, SAMPLE)
 
 
 def driven(attack, goal, **how):
@@ -91,14 +91,14 @@ WORDS = [name for name in RECIPES if hasattr(RECIPES.get_class(name), "words") a
 
 @pytest.mark.parametrize("recipe", WORDS, indirect=True)
 def test_a_limit_of_one_word_is_kept(recipe):
-    attack = opened(dataclasses.replace(recipe, words=1), SAMPLE)
+    attack = open_attack(dataclasses.replace(recipe, words=1), SAMPLE)
     cases, outcomes = driven(attack, Demote())
     assert {count_changed_words(case.doc, outcome.doc) for case, outcome in zip(cases, outcomes, strict=True)} <= {0, 1}
     assert any(outcome.doc != case.doc for case, outcome in zip(cases, outcomes, strict=True))
 
 
 def test_constraints_are_kept(recipe):
-    attack = opened(dataclasses.replace(recipe, constraints=("most_words(2)",)), SAMPLE)
+    attack = open_attack(dataclasses.replace(recipe, constraints=("most_words(2)",)), SAMPLE)
     for goal in (Promote(), Demote()):
         for case, outcome in zip(*driven(attack, goal), strict=True):
             assert count_changed_words(case.doc, outcome.doc) <= 2
@@ -120,10 +120,10 @@ def test_awkward_documents_in_one_list_and_in_several(attack, goal):
 
 @cache
 def successes(text: str, goal) -> float:
-    """The share of documents that an attack moves, over 10 queries of the sample and three ranks of each."""
+    """Return the success rate of an attack on three documents for each of 10 queries of the sample."""
     target = target_for(BM25().open(SAMPLE))
     cases = cases_on(SAMPLE, target, queries=10, goal=goal)
-    outcomes = run_attacks(opened(RECIPES.build(text), SAMPLE), cases, target)
+    outcomes = run_attacks(open_attack(RECIPES.build(text), SAMPLE), cases, target)
     return sum(outcome.ranks_after != outcome.ranks_before for outcome in outcomes) / len(cases)
 
 

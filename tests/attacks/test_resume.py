@@ -65,29 +65,29 @@ def test_killed_in_the_middle_and_run_again(tmp_path: Path, pointwise: str):
         }
         return subprocess.Popen([sys.executable, "-c", ATTACK, f"{name}.jsonl"], env=environment, cwd=tmp_path)
 
-    def asked(log: str) -> list[int]:
+    def count_scored(log: str) -> list[int]:
         path = tmp_path / log
         return [int(line) for line in path.read_text().split()] if path.exists() else []
 
     assert begin("whole", "whole.log").wait(PATIENCE) == 0
-    whole = asked("whole.log")
+    whole = count_scored("whole.log")
     middle = 1 + len(whole) // 2
-    assert sum(whole[: middle - 1]) > 1.5 * LISTS, "trials were scored, not only the lists as they are"
+    assert sum(whole[: middle - 1]) > 1.5 * LISTS, "the first half scores trials too, not only the original lists"
 
     victim = begin("cut", "first.log", hangs=middle)
     deadline = time.monotonic() + PATIENCE
-    while len(asked("first.log")) < middle:
+    while len(count_scored("first.log")) < middle:
         assert victim.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.01)
     victim.send_signal(signal.SIGKILL)
     victim.wait()
     assert not (tmp_path / "cut.jsonl").exists()
-    first = asked("first.log")
+    first = count_scored("first.log")
     assert first == whole[:middle]
 
     assert begin("cut", "second.log").wait(PATIENCE) == 0
-    second = asked("second.log")
+    second = count_scored("second.log")
     assert (tmp_path / "cut.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
     assert sum(first) + sum(second) == sum(whole) + first[-1], "what was in flight is asked for again, nothing else"
     documents = read_adversarial_documents(tmp_path / "whole.jsonl")

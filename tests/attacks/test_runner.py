@@ -22,9 +22,9 @@ from shaketable.core.results import Failure
 from shaketable.rankers.lexical import BM25
 from shaketable.scoring.engine import ScoringEngine
 from shaketable.scoring.validation import collapse_ties
-from tests.attacks.setups import Stretched, bundled, cases_on, knowledge_of, target_for
+from tests.attacks.setups import Stretched, cases_on, knowledge_of, load_sample, target_for
 
-SAMPLE = bundled()
+SAMPLE = load_sample()
 
 
 class AddWords:
@@ -57,13 +57,13 @@ class LengthAware:
         return rows
 
 
-def started(goal=None, ranker=None, **how):
+def start_attack(goal=None, ranker=None, **how):
     target = target_for(ranker or BM25().open(SAMPLE), **how)
     return target, cases_on(SAMPLE, target, goal=goal)
 
 
 def test_together_alone_and_in_any_order_end_alike():
-    target, cases = started()
+    target, cases = start_attack()
     together = run_attacks(AddWords(), cases, target)
     backwards = run_attacks(AddWords(), cases[::-1], target)[::-1]
     few = run_attacks(AddWords(), cases, target, max_concurrent=2)
@@ -73,7 +73,7 @@ def test_together_alone_and_in_any_order_end_alike():
 
 
 def test_ranks_equal_those_of_the_whole_list_ranked_again():
-    target, cases = started()
+    target, cases = start_attack()
     ranker = BM25().open(SAMPLE)
     for case, outcome in zip(cases, run_attacks(AddWords(), cases, target), strict=True):
         pool = target.target_lists[case.lists[0].qid]
@@ -114,7 +114,7 @@ def test_ties_are_broken_by_docno_as_everywhere():
         def score(self, slates):
             return [np.zeros(len(slate.docs)) for slate in slates]
 
-    _, cases = started(ranker=Constant())
+    _, cases = start_attack(ranker=Constant())
     listing = cases[0].lists[0]
     assert list(listing.docnos) == sorted(listing.docnos, reverse=True)
     assert [case.ranks for case in cases[:3]] == [(11,), (20,), (30,)]
@@ -122,7 +122,7 @@ def test_ties_are_broken_by_docno_as_everywhere():
 
 def test_the_whole_first_round_is_one_batch():
     batches = []
-    target, cases = started(count=batches.append)
+    target, cases = start_attack(count=batches.append)
     batches.clear()
     run_attacks(AddWords(), cases, target)
     assert batches[0] == len(cases)
@@ -131,18 +131,18 @@ def test_the_whole_first_round_is_one_batch():
 
 def test_a_ranker_of_lists_costs_the_list_and_a_pointwise_one_a_pair():
     ranker = LengthAware()
-    target, cases = started(ranker=ranker)
+    target, cases = start_attack(ranker=ranker)
     ranker.asked = 0
     outcomes = run_attacks(AddWords(), cases, target)
     lengths = [len(case.lists[0].docnos) for case in cases]
     assert [o.scored_pairs / o.trials for o in outcomes] == lengths
     assert ranker.asked <= sum(o.scored_pairs for o in outcomes)
-    target, cases = started()
+    target, cases = start_attack()
     assert {o.scored_pairs / o.trials for o in run_attacks(AddWords(), cases, target)} == {1.0}
 
 
 def test_the_budget_is_a_total_that_is_divided_by_name():
-    target, cases = started()
+    target, cases = start_attack()
     for budget in (1, len(cases) + 5, 3 * len(cases)):
         outcomes = run_attacks(AddWords(), cases, target, budget=budget)
         assert sum(o.trials for o in outcomes) <= budget
@@ -160,7 +160,7 @@ def test_a_batch_that_the_budget_does_not_cover_is_cut():
             )
             raise AssertionError(f"an answer of {len(places)} to a question of 8")
 
-    target, cases = started()
+    target, cases = start_attack()
     outcomes = run_attacks(Many(), cases, target, budget=3 * len(cases))
     assert {o.trials for o in outcomes} == {3}
     assert any(o.ranks_after < o.ranks_before for o in outcomes), "what was tried counts"
@@ -171,7 +171,7 @@ def test_texts_that_are_only_inspected_are_never_the_outcome():
         def steps(self, case, draws):
             yield RankQuery([replace(case.doc, body=f"{case.query} {case.doc.body}")], may_be_outcome=False)
 
-    target, cases = started()
+    target, cases = start_attack()
     for case, outcome in zip(cases, run_attacks(Look(), cases, target), strict=True):
         assert (outcome.doc, outcome.ranks_after, outcome.trials) == (case.doc, case.ranks, 1)
 
@@ -186,7 +186,7 @@ def test_no_outcome_is_worse_than_the_original(goal):
                     [replace(case.doc, body=" ".join(draws.permutation(words)[: 1 + draws.randbelow(len(words))]))]
                 )
 
-    target, cases = started(goal)
+    target, cases = start_attack(goal)
     for case, outcome in zip(cases, run_attacks(Random(), cases, target), strict=True):
         assert goal.utility(outcome.ranks_after) >= goal.utility(outcome.ranks_before)
         assert (outcome.doc == case.doc) == (outcome.ranks_after == outcome.ranks_before)
@@ -198,7 +198,7 @@ def test_an_attack_ends_where_its_goal_is_reached():
             for times in range(1, 1000):
                 yield RankQuery([Doc(f"{case.query} " * times)])
 
-    target, cases = started(Top(30))
+    target, cases = start_attack(Top(30))
     assert all(o.trials == 1 for o in run_attacks(Endless(), cases, target) if o.ranks_before <= (30,))
 
 
@@ -212,7 +212,7 @@ def test_one_failure_does_not_affect_other_cases():
                 raise ZeroDivisionError("nothing")
             yield from AddWords().steps(case, draws)
 
-    target, cases = started()
+    target, cases = start_attack()
     outcomes = run_attacks(Some(cases[2]), cases, target)
     assert outcomes[2] == Failure("", cases[2].query, "ZeroDivisionError: nothing")
     fine = run_attacks(AddWords(), cases, target)
@@ -235,7 +235,7 @@ def test_a_text_that_cannot_be_scored_raises_in_its_attack_alone():
             except RankerFailed:
                 yield RankQuery([replace(case.doc, body=case.doc.body + " and more" * 99)])
 
-    target, cases = started(ranker=Picky(), engine=ScoringEngine(keep_going=True))
+    target, cases = start_attack(ranker=Picky(), engine=ScoringEngine(keep_going=True))
     assert all(
         isinstance(o, AttackOutcome) and o.ranks_after < o.ranks_before for o in run_attacks(Poison(), cases, target)
     )
@@ -256,7 +256,7 @@ def test_attacks_consult_a_source_together_and_each_fails_for_itself():
             answer = yield ModelQuery(source, question)
             yield RankQuery([replace(case.doc, body=f"{answer} {case.query}")])
 
-    target, cases = started()
+    target, cases = start_attack()
     outcomes = run_attacks(Curious(), cases, target)
     assert sizes[0] == len(cases)
     assert [isinstance(o, Failure) for o in outcomes] == [case.ranks == (20,) for case in cases]
@@ -265,13 +265,14 @@ def test_attacks_consult_a_source_together_and_each_fails_for_itself():
 def test_an_attack_depends_on_ranks_alone():
     """A monotone function of the scores gives the same ranks, so a different outcome would have used the scores."""
     plain, bent = (
-        run_attacks(AddWords(), *started(ranker=r)[::-1]) for r in (BM25().open(SAMPLE), Stretched(BM25().open(SAMPLE)))
+        run_attacks(AddWords(), *start_attack(ranker=r)[::-1])
+        for r in (BM25().open(SAMPLE), Stretched(BM25().open(SAMPLE)))
     )
     assert plain == bent
 
 
 def test_a_new_document_is_added_to_every_list():
-    target, _ = started()
+    target, _ = start_attack()
     qids = list(target.target_lists)
     case, *others = target.build_cases([("new", Doc("zzz"), qids)], Promote())
     assert not others
@@ -282,7 +283,7 @@ def test_a_new_document_is_added_to_every_list():
 
 
 def test_an_unlisted_query_is_an_error():
-    target, _ = started()
+    target, _ = start_attack()
     with pytest.raises(BadInput, match="no list for the query 'nowhere'"):
         target.build_cases([("d", Doc("x"), ["nowhere"])], Promote())
 
@@ -300,7 +301,7 @@ def test_generators_are_closed_and_forgotten():
             while True:
                 yield RankQuery([replace(case.doc, body=case.doc.body + "!")])
 
-    target, cases = started()
+    target, cases = start_attack()
     run_attacks(Holding(), cases, target, budget=2 * len(cases))
     gc.collect()
     assert not any(ref() for ref in refs)

@@ -17,10 +17,10 @@ from shaketable.nlp.analyzer import Analyzer
 from shaketable.nlp.sentences import split_sentences
 from shaketable.rankers.lexical import BM25
 from shaketable.transforms.insertion import insert_sentence
-from tests.attacks.by_hand import asked
-from tests.attacks.setups import bundled, cases_on, knowledge_of, target_for
+from tests.attacks.by_hand import first_request
+from tests.attacks.setups import cases_on, knowledge_of, load_sample, target_for
 
-SAMPLE = bundled()
+SAMPLE = load_sample()
 KNOWLEDGE = knowledge_of(SAMPLE)
 BOATS = Doc("Boats float on water. Wood is light.  Harbours are safe.", title="Boats", url="http://boats")
 RIVAL = Doc("Light wood floats well. Safe harbours have walls! Nobody knows.", title="Not this one.")
@@ -40,12 +40,12 @@ def test_a_term_of_no_document_weighs_as_one_of_a_single_document():
     assert unknown["zeppelin"] / unknown["wood"] == pytest.approx(log(1 + 3 / 1) / log(1 + 3 / 3))
 
 
-def offered(case, **settings):
-    return asked(SentenceInsertion(**settings).open(KNOWLEDGE), case)
+def list_trials(case, **settings):
+    return first_request(SentenceInsertion(**settings).open(KNOWLEDGE), case)
 
 
 def by_definition(case, share):
-    """The candidates in their order, reckoned another way: worth, sentence, the boundaries where it connects best."""
+    """Compute the ordered candidates in another way: utility, sentence, and its best boundaries."""
     terms = Analyzer()
     known = [set(terms(doc.text)) for doc in case.lists[0].docs]
 
@@ -76,7 +76,7 @@ def test_candidates_are_sentences_of_the_bodies_of_others():
     case = case_with()
     found = {split for doc in (RIVAL, OTHER) for split in split_sentences(doc.body)}
     assert set(collect_rival_sentences(case)) == found
-    texts = [doc.body for doc in offered(case)]
+    texts = [doc.body for doc in list_trials(case)]
     assert len(texts) == len(found) - 1, "one of them is in the document already"
     for text in texts:
         (new,) = set(split_sentences(text)) - set(split_sentences(BOATS.body))
@@ -84,7 +84,7 @@ def test_candidates_are_sentences_of_the_bodies_of_others():
 
 
 def test_a_candidate_goes_where_it_connects():
-    bodies = {doc.body for doc in offered(case_with())}
+    bodies = {doc.body for doc in list_trials(case_with())}
     assert "Boats float on water. Cargo boats float on deep water. Wood is light.  Harbours are safe." not in bodies
     assert "Cargo boats float on deep water. Boats float on water. Wood is light.  Harbours are safe." in bodies
     assert "Boats float on water. Wood is light.  Harbours are safe. Safe harbours have walls!" in bodies
@@ -97,21 +97,21 @@ def test_texts_and_their_order_by_definition(share):
         expected = by_definition(case, share)
         body = case.doc.body
         worths = {insert_sentence(body, sentence, at): worth for worth, sentence, ats in expected for at in ats}
-        texts = offered(case, relevance=share)
+        texts = list_trials(case, relevance=share)
         assert len(texts) == 20
         assert [worths[doc.body] for doc in texts] == pytest.approx([worth for worth, _, _ in expected[:20]])
 
 
 def test_the_start_and_the_end_can_be_asked_for():
     case = case_with()
-    assert all(doc.body.endswith(BOATS.body) for doc in offered(case, place="start"))
-    assert all(doc.body.startswith(BOATS.body) for doc in offered(case, place="end"))
-    assert len(offered(case, candidates=2)) == 2
+    assert all(doc.body.endswith(BOATS.body) for doc in list_trials(case, place="start"))
+    assert all(doc.body.startswith(BOATS.body) for doc in list_trials(case, place="end"))
+    assert len(list_trials(case, candidates=2)) == 2
 
 
 def test_the_other_sentences_stay_unchanged():
     for place in ("best", "start", "end"):
-        for doc in offered(case_with(), place=place):
+        for doc in list_trials(case_with(), place=place):
             assert (doc.title, doc.url) == (BOATS.title, BOATS.url)
             (new,) = set(split_sentences(doc.body)) - set(split_sentences(BOATS.body))
             left = doc.body.replace(f" {new}", "") if f" {new}" in doc.body else doc.body.replace(f"{new} ", "")
@@ -120,14 +120,14 @@ def test_the_other_sentences_stay_unchanged():
 
 @pytest.mark.parametrize("body", ["", " "])
 def test_a_document_without_sentences_becomes_one(body):
-    texts = offered(case_with(Doc(body, title="Boats")))
+    texts = list_trials(case_with(Doc(body, title="Boats")))
     assert {doc.body for doc in texts} == set(collect_rival_sentences(case_with()))
     assert texts[0].body == "Cargo boats float on deep water.", "the most relevant first"
 
 
 def test_no_rivals_no_trials():
-    assert offered(case_with(rivals=())) == []
-    assert offered(case_with(rivals=(Doc(""), Doc("?!")))) == []
+    assert list_trials(case_with(rivals=())) == []
+    assert list_trials(case_with(rivals=(Doc(""), Doc("?!")))) == []
 
 
 def test_every_list_gives_its_best_documents():

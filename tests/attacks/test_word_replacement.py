@@ -14,7 +14,7 @@ from shaketable.core.documents import Doc
 from shaketable.core.errors import BadInput, UnknownName
 from shaketable.core.seeding import make_item_rng
 from tests.attacks.by_hand import case_of, outcome_of
-from tests.attacks.setups import bundled, knowledge_of
+from tests.attacks.setups import knowledge_of, load_sample
 
 DOC = Doc("A bad, bad boat sails far.", title="Bad boats")
 WEIGHTS = {"bad": -1.0, "boat": 2.0, "boats": 1.0, "ship": 4.0, "ships": 0.5, "good": 1.0, "fine": 2.0}
@@ -132,7 +132,7 @@ def test_one_text_serves_all_lists():
 
 def test_the_recipe_takes_its_synonyms_by_name():
     target, case = case_of(Doc("They begin at once"), {"start": 3.0})
-    outcome = outcome_of(GreedySynonyms().open(knowledge_of(bundled())), target, case)
+    outcome = outcome_of(GreedySynonyms().open(knowledge_of(load_sample())), target, case)
     assert outcome.doc.body == "They start at once"
 
 
@@ -141,10 +141,10 @@ def test_a_source_that_cannot_be_read_is_one_error(tmp_path):
         GreedySynonyms(synonyms="nonsense")
     recipe = GreedySynonyms(synonyms=f"listed({str(tmp_path / 'mine.tsv')!r})")
     with pytest.raises(BadInput, match="there is no such file"):
-        recipe.open(knowledge_of(bundled()))
+        recipe.open(knowledge_of(load_sample()))
     (tmp_path / "mine.tsv").write_text("boat\tship\n")
     target, case = case_of(DOC, WEIGHTS)
-    assert outcome_of(recipe.open(knowledge_of(bundled())), target, case).doc.body == "A bad, bad ship sails far."
+    assert outcome_of(recipe.open(knowledge_of(load_sample())), target, case).doc.body == "A bad, bad ship sails far."
 
 
 def test_a_spent_budget_keeps_the_best_text_so_far():

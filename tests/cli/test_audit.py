@@ -24,7 +24,7 @@ def results(folder: Path) -> dict:
 
 
 def comparable(folder: Path) -> dict:
-    """The part of the results that depends neither on the command nor on the cache."""
+    """Return the part of the results that depends neither on the command nor on the cache."""
     whole = results(folder)
     for asked in ("command", "spent"):
         del whole["provenance"][asked]
@@ -293,25 +293,25 @@ def test_killed_in_the_middle_and_run_again(folder, tmp_path):
         words = f"audit --data {folder} --ranker counting_ranker:Counting --depth 600 {tasks} --out {out}"
         return [sys.executable, "-c", script, *words.split()]
 
-    def asked(log: str) -> list[int]:
+    def count_scored(log: str) -> list[int]:
         path = tmp_path / log
         return [int(line) for line in path.read_text().split()] if path.exists() else []
 
     subprocess.run(command("whole"), env=environment("home a", "log a"), check=True, capture_output=True, cwd=tmp_path)
-    whole = sum(asked("log a"))
-    assert len(asked("log a")) > 2, "several chunks, or there is no middle"
+    whole = sum(count_scored("log a"))
+    assert len(count_scored("log a")) > 2, "several chunks, or there is no middle"
 
     victim = subprocess.Popen(
         command("cut"), env=environment("home b", "log b", "0.5"), cwd=tmp_path, stderr=subprocess.DEVNULL
     )
-    while len(asked("log b")) < 2 and victim.poll() is None:
+    while len(count_scored("log b")) < 2 and victim.poll() is None:
         time.sleep(0.01)
     victim.send_signal(signal.SIGKILL)
     victim.wait()
     assert not (tmp_path / "cut").exists(), "nothing half-written"
-    before = sum(asked("log b"))
+    before = sum(count_scored("log b"))
     subprocess.run(command("cut"), env=environment("home b", "log b"), check=True, capture_output=True, cwd=tmp_path)
-    again = sum(asked("log b")) - before
+    again = sum(count_scored("log b")) - before
     assert 0 < again < whole, "finished chunks are not asked for again"
 
     assert comparable(tmp_path / "cut") == comparable(tmp_path / "whole")

@@ -106,7 +106,7 @@ def test_partial_failures_of_a_server_are_reported_as_a_share(shaketable, folder
 
 INTERRUPTIBLE = """
 import signal
-signal.signal(signal.SIGINT, signal.default_int_handler)  # who starts tests in the background has it ignored
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background shell ignores the signal
 from shaketable.cli import main
 main()
 """

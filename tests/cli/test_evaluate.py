@@ -47,7 +47,7 @@ TABLE_4 = {
 
 
 def table(data: dict, name: str) -> list[dict]:
-    """A table of the results, by its name, as rows."""
+    """Return the rows of a table of the results."""
     (found,) = [result["tables"][name] for result in data["results"] if name in result["tables"]]
     return [dict(zip(found["columns"], row, strict=True)) for row in found["rows"]]
 

@@ -32,7 +32,7 @@ class Flag:
 
 
 def value_type(annotation: object) -> type:
-    """The type of one value: `str` for `str`, `str | None` and `list[str] | None`."""
+    """Return the type of one value: `str` for `str`, `str | None` and `list[str] | None`."""
     if isinstance(annotation, UnionType):
         (annotation,) = [part for part in get_args(annotation) if part is not type(None)]
     return get_args(annotation)[0] if get_origin(annotation) is list else annotation

@@ -12,7 +12,7 @@ PAIRS = [
 ]
 
 
-def written(path, rows):
+def write_rows(path, rows):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
 
@@ -38,13 +38,13 @@ def test_a_gate_reads_a_finding(shaketable):
 
 
 def test_own_pairs_decide_the_exit_code(shaketable, tmp_path):
-    right = written(tmp_path / "right.jsonl", PAIRS)
+    right = write_rows(tmp_path / "right.jsonl", PAIRS)
     done = shaketable("probe", "--ranker", "bm25", "--pairs", right)
     assert done.code == 0
     assert "your pairs, one by one" in done.out
     assert PAIRS[0]["a"] in done.out
     assert PAIRS[0]["b"] in done.out
-    wrong = written(tmp_path / "wrong.jsonl", [PAIRS[0] | {"expect": "b"}])
+    wrong = write_rows(tmp_path / "wrong.jsonl", [PAIRS[0] | {"expect": "b"}])
     done = shaketable("probe", "--ranker", "bm25", "--pairs", wrong)
     assert done.code == 1
     assert "1 of your own pairs differ from the expectation" in done.err
@@ -60,7 +60,9 @@ def test_own_pairs_decide_the_exit_code(shaketable, tmp_path):
     ],
 )
 def test_pairs_that_cannot_be_used(shaketable, tmp_path, row, said):
-    complaint = shaketable("probe", "--ranker", "bm25", "--pairs", written(tmp_path / "mine.jsonl", [row])).complaint()
+    complaint = shaketable(
+        "probe", "--ranker", "bm25", "--pairs", write_rows(tmp_path / "mine.jsonl", [row])
+    ).complaint()
     assert "mine.jsonl:1" in complaint or "line 1" in complaint
     assert said in complaint
     assert not (tmp_path / "shaketable-probe").exists()
@@ -74,7 +76,7 @@ def test_missing_files_and_names(shaketable, tmp_path):
     assert "gone.jsonl" in gone
     beside = ("--probe", "shuffle-words", "--max-queries", "3", "--pairs", tmp_path / "gone.jsonl")
     assert "there is no file" in shaketable("probe", "--ranker", "bm25", *beside).complaint()
-    empty = written(tmp_path / "empty.jsonl", [])
+    empty = write_rows(tmp_path / "empty.jsonl", [])
     assert "has no pairs" in shaketable("probe", "--ranker", "bm25", "--pairs", empty).complaint()
     lost = shaketable("probe", "--ranker", "bm25", "--probe", "fluency(path='nowhere')").complaint()
     assert "JFLEG" in lost

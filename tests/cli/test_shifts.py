@@ -7,7 +7,7 @@ import json
 import pytest
 
 from shaketable.datasets.beir import write_beir
-from tests.tasks.planted import LONG, SHORT, planted
+from tests.tasks.planted import LONG, SHORT, make_planted_collection
 
 pytestmark = pytest.mark.slow
 
@@ -15,8 +15,10 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def folders(tmp_path):
     """A corpus with query types and splits, and another corpus."""
-    write_beir(planted("home", {"brief": SHORT, "wordy": LONG}, queries=20, train=12), tmp_path / "home")
-    write_beir(planted("away", {"": LONG}, queries=12), tmp_path / "away")
+    write_beir(
+        make_planted_collection("home", {"brief": SHORT, "wordy": LONG}, queries=20, train=12), tmp_path / "home"
+    )
+    write_beir(make_planted_collection("away", {"": LONG}, queries=12), tmp_path / "away")
     return "home", "away"
 
 
@@ -32,7 +34,7 @@ def test_two_collections(shaketable, folders, tmp_path):
     written = json.loads((tmp_path / "out" / "results.json").read_text())
     (result,) = written["results"]
     assert result["task"] == "corpus-shift"
-    assert any("away" in text for text in written["provenance"]["tasks"]), "which corpora there were is told"
+    assert any("away" in text for text in written["provenance"]["tasks"]), "the provenance names the corpora"
     page = (tmp_path / "out" / "report.html").read_text()
     assert "ranksvm: loss or gain in per cent, against the same ranker trained on the test domain" in page
 

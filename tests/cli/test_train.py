@@ -247,7 +247,7 @@ def test_every_ranker_that_is_learned_or_written_for_goes_through_every_task(sha
 
     (folder / "qrels" / "test.tsv").rename(folder / "qrels" / "train.tsv")
     few = "steps=2, every=2, lists=2, size=3"
-    kinds = {"encoder": tiny.encoder, "masked": tiny.masked, "t5": tiny.t5}
+    kinds = {"encoder": tiny.encoder, "masked": tiny.write_masked_model, "t5": tiny.t5}
     on = {kind: f"{few}, checkpoint={str(make(tmp_path / kind))!r}, max_length=32" for kind, make in kinds.items()}
     learners = dict.fromkeys(("dssm", "drmm", "knrm", "conv_knrm", "duet"), few)
     learners |= {"duet-trigrams": f"{few}, input='trigrams'", "lgbm": "trees=2, leaves=3"}

@@ -75,7 +75,7 @@ def test_bad_words(shaketable, tmp_path):
 
 
 def test_a_variation_without_evidence_is_not_judged(shaketable, tmp_path):
-    """A file of such variations is judged again where a collection is at hand, so its label stays empty."""
+    """The label of such variations stays empty, because a later run with a collection decides their validity."""
     (tmp_path / "q.tsv").write_text("q1\tcold war origins\nq2\thow to buy a house\nq3\tversailles failure\n")
     for name in ("v.jsonl", "v.tsv"):
         ended = shaketable("vary", "q.tsv", "--transform", "syn_swap", "-n", "5", "--write-variations", name)

@@ -60,7 +60,7 @@ def test_written_data_are_read_back(place, documents, packed):
         assert len(gzip.decompress(path.read_bytes()).splitlines()) >= len(documents)
 
 
-def written(path: Path, *rows: object) -> Path:
+def write_rows(path: Path, *rows: object) -> Path:
     path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
     return path
 
@@ -114,7 +114,7 @@ class TestEdits:
 
 class TestForms:
     def test_a_text_that_a_person_wrote_for_a_query(self, tmp_path):
-        path = written(tmp_path / "a.jsonl", "", {"query": "tidal power", "text": "The tide.", "more": [1]})
+        path = write_rows(tmp_path / "a.jsonl", "", {"query": "tidal power", "text": "The tide.", "more": [1]})
         (one,) = read_adversarial_documents(path)
         assert one == AdversarialDocument(
             {"line-2": "tidal power"}, "", Doc("The tide."), recipe="a text of unknown origin"
@@ -122,11 +122,11 @@ class TestForms:
 
     def test_a_query_may_be_called_query(self, tmp_path):
         """An id is an id, also where it is the name of a field."""
-        path = written(tmp_path / "a.jsonl", {"queries": {"query": "tidal power"}, "text": "x"})
+        path = write_rows(tmp_path / "a.jsonl", {"queries": {"query": "tidal power"}, "text": "x"})
         assert read_adversarial_documents(path)[0].queries == {"query": "tidal power"}
 
     def test_poisoned_texts_are_read_twice(self, tmp_path):
-        path = written(tmp_path / "a.jsonl", {"id": "7", "question": "who won", "texts": ["We did.", "They did."]})
+        path = write_rows(tmp_path / "a.jsonl", {"id": "7", "question": "who won", "texts": ["We did.", "They did."]})
         read = read_adversarial_documents(path)
         assert [(one.recipe, one.doc.body) for one in read] == [
             (POISON_RECIPE, "who won. We did."),
@@ -143,7 +143,7 @@ class TestForms:
             {"query": "c", "text": "y"},
             {"question": "d", "texts": ["z"]},
         )
-        read = read_adversarial_documents(written(tmp_path / "a.jsonl", *rows))
+        read = read_adversarial_documents(write_rows(tmp_path / "a.jsonl", *rows))
         assert [one.doc.body for one in read] == ["x", "y", "d. z", "z"]
         assert (read[0].ranks_before, read[0].ranks_after) == ((3, 4), (1, 2))
 
@@ -202,7 +202,7 @@ MALFORMED = {
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "packed"])
 def test_a_malformed_line_is_named_by_its_number(tmp_path, what, packed):
     row, said = MALFORMED[what]
-    path = written(tmp_path / "a.jsonl", OURS, row)
+    path = write_rows(tmp_path / "a.jsonl", OURS, row)
     if packed:
         data, path = path.read_bytes(), tmp_path / "a.jsonl.gz"
         path.write_bytes(gzip.compress(data))
@@ -215,7 +215,7 @@ def test_a_malformed_line_is_named_by_its_number(tmp_path, what, packed):
 def test_files_without_documents(tmp_path):
     for rows in ((), ("", "  "), ({"question": "a", "texts": []},)):
         with pytest.raises(BadInput, match="holds no documents"):
-            read_adversarial_documents(written(tmp_path / "empty.jsonl", *rows))
+            read_adversarial_documents(write_rows(tmp_path / "empty.jsonl", *rows))
     with pytest.raises(BadInput, match="there is no such file"):
         read_adversarial_documents(tmp_path / "gone.jsonl")
     with pytest.raises(BadInput, match="a folder"):

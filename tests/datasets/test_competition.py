@@ -36,8 +36,8 @@ def write(tmp_path: Path):
     return write
 
 
-def changed(place: int, **fields: object) -> list:
-    """The documents with one of them changed; None takes a field away."""
+def change_document(place: int, **fields: object) -> list:
+    """Return the documents with one changed document; None removes a field."""
     docs = [dict(doc) for doc in DOCS]
     docs[place] = {key: value for key, value in (docs[place] | fields).items() if value is not None}
     return docs
@@ -46,7 +46,7 @@ def changed(place: int, **fields: object) -> list:
 def test_what_is_read(write):
     docs = [
         {"_id": 7, "round": 0, "query_id": "q1", "author": 0, "text": "an example", "stuffed": 2},
-        *changed(0, title="Boats", url="https://boats.example/", text="a boat"),
+        *change_document(0, title="Boats", url="https://boats.example/", text="a boat"),
     ]
     race = read_competition(write(docs, "q1\t2-bob\t3\nq1\t7\t1\n"))
     assert race.name == "race"
@@ -57,7 +57,7 @@ def test_what_is_read(write):
         "bob": Doc("boat 1 of bob"),
     }
     assert race.grades == {2: {"q1": {"bob": 3}}, 0: {"q1": {"0": 1}}}
-    assert list(race.get_contested_rounds("q1")) == [1, 2], "an author who was alone competed with nobody"
+    assert list(race.get_contested_rounds("q1")) == [1, 2], "a round with one author has no competition"
 
 
 def test_it_may_be_gzipped(write):
@@ -73,23 +73,23 @@ def test_it_may_be_gzipped(write):
 @pytest.mark.parametrize(
     ("docs", "complaint"),
     [
-        (changed(2, author=None), r'documents.jsonl:3: has no "author": who wrote the document'),
-        (changed(2, query_id=None), r'documents.jsonl:3: has no "query_id": whom it was written for'),
-        (changed(2, author=["x"]), r"documents.jsonl:3: \"author\" is \['x'\]; it must be a string"),
-        (changed(2, author="a b"), r"documents.jsonl:3: the author 'a b' has ' ' in it"),
-        (changed(1, round=None), r'documents.jsonl:2: "round" should be a whole number, 0 or more, not None'),
-        (changed(1, round="1"), r"documents.jsonl:2: \"round\" should be a whole number, 0 or more, not '1'"),
-        (changed(1, round=True), r'documents.jsonl:2: "round" should be a whole number, 0 or more, not True'),
-        (changed(1, round=-1), r'documents.jsonl:2: "round" should be a whole number, 0 or more, not -1'),
-        (changed(3, query_id="q9"), r"documents.jsonl:4: query 'q9' has no text in queries.jsonl"),
-        (changed(3, _id="2 bob"), r"documents.jsonl:4: the id '2 bob' has ' ' in it"),
-        (changed(3, query_id="q 1"), r"documents.jsonl:4: the query id 'q 1' has ' ' in it"),
-        (changed(3, _id="1-ann"), r"documents.jsonl:4: the id '1-ann' is taken; line 1 has it too"),
+        (change_document(2, author=None), r'documents.jsonl:3: has no "author": who wrote the document'),
+        (change_document(2, query_id=None), r'documents.jsonl:3: has no "query_id": whom it was written for'),
+        (change_document(2, author=["x"]), r"documents.jsonl:3: \"author\" is \['x'\]; it must be a string"),
+        (change_document(2, author="a b"), r"documents.jsonl:3: the author 'a b' has ' ' in it"),
+        (change_document(1, round=None), r'documents.jsonl:2: "round" should be a whole number, 0 or more, not None'),
+        (change_document(1, round="1"), r"documents.jsonl:2: \"round\" should be a whole number, 0 or more, not '1'"),
+        (change_document(1, round=True), r'documents.jsonl:2: "round" should be a whole number, 0 or more, not True'),
+        (change_document(1, round=-1), r'documents.jsonl:2: "round" should be a whole number, 0 or more, not -1'),
+        (change_document(3, query_id="q9"), r"documents.jsonl:4: query 'q9' has no text in queries.jsonl"),
+        (change_document(3, _id="2 bob"), r"documents.jsonl:4: the id '2 bob' has ' ' in it"),
+        (change_document(3, query_id="q 1"), r"documents.jsonl:4: the query id 'q 1' has ' ' in it"),
+        (change_document(3, _id="1-ann"), r"documents.jsonl:4: the id '1-ann' is taken; line 1 has it too"),
         (
-            changed(3, author="ann"),
+            change_document(3, author="ann"),
             r"documents.jsonl:4: author 'ann' has two documents .* round 2; line 3 has the other",
         ),
-        (changed(3, text=None), r'documents.jsonl:4: has no "text"'),
+        (change_document(3, text=None), r'documents.jsonl:4: has no "text"'),
         ([*DOCS[:2], '{"_id": "x", '], r"documents.jsonl:3: is not JSON"),
         ([*DOCS, "[]"], r"documents.jsonl:5: is not an object"),
         ([], r"documents.jsonl: holds no documents"),

@@ -32,23 +32,23 @@ from shaketable.datasets.published_pairs import (
 )
 
 
-def written(path: Path, *rows: str) -> Path:
+def write_rows(path: Path, *rows: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
     return path
 
 
 def json_lines(path: Path, *rows: Any) -> Path:
-    return written(path, *(json.dumps(row) for row in rows))
+    return write_rows(path, *(json.dumps(row) for row in rows))
 
 
 def jfleg(folder: Path, apart: bool) -> str:
     for split in ("dev", "test"):
         place = folder / split if apart else folder
-        written(place / f"{split}.src", "he go home", "", "i likes it")
-        written(place / f"{split}.spellchecked.src", "he go home.", "", "i likes it.")
+        write_rows(place / f"{split}.src", "he go home", "", "i likes it")
+        write_rows(place / f"{split}.spellchecked.src", "he go home.", "", "i likes it.")
         for i in range(4):
-            written(place / f"{split}.ref{i}", f"He goes home {i}", "", f"I like it {i}")
+            write_rows(place / f"{split}.ref{i}", f"He goes home {i}", "", f"I like it {i}")
     return str(folder)
 
 
@@ -72,7 +72,7 @@ def test_jfleg_as_lines_of_json(tmp_path):
 
 def test_lines_that_belong_together_must_be_as_many(tmp_path):
     folder = Path(jfleg(tmp_path, False))
-    written(folder / "dev.ref2", "He goes home", "")
+    write_rows(folder / "dev.ref2", "He goes home", "")
     with pytest.raises(BadInput, match=r"dev\.ref2: has 2 lines, dev\.src has 3; they belong together"):
         list(read_jfleg(str(folder)))
 
@@ -84,9 +84,9 @@ def test_a_last_line_without_an_end_counts(tmp_path):
 
 
 def test_turkcorpus_in_both_layouts(tmp_path):
-    written(tmp_path / "files" / "test.8turkers.tok.norm", "a hard sentence -lrb- it is -rrb-", "second")
+    write_rows(tmp_path / "files" / "test.8turkers.tok.norm", "a hard sentence -lrb- it is -rrb-", "second")
     for i in range(8):
-        written(tmp_path / "files" / f"test.8turkers.tok.turk.{i}", f"easy {i}", "second")
+        write_rows(tmp_path / "files" / f"test.8turkers.tok.turk.{i}", f"easy {i}", "second")
     pairs = list(read_turk(str(tmp_path / "files")))
     assert len(pairs) == 16
     assert pairs[0] == PairRow("test-1", "easy 0", "a hard sentence ( it is )")
@@ -97,14 +97,14 @@ def test_turkcorpus_in_both_layouts(tmp_path):
 def gyafc(folder: Path) -> Path:
     for split in ("tune", "test"):
         place = folder / "Music" / split
-        written(place / "formal", "Good evening", "It is late")
-        written(place / "informal", "yo", "gotta run")
-        written(place / "formal.qids", "7-q", "_")
-        written(place / "informal.qids", "_", "7-q")
+        write_rows(place / "formal", "Good evening", "It is late")
+        write_rows(place / "informal", "yo", "gotta run")
+        write_rows(place / "formal.qids", "7-q", "_")
+        write_rows(place / "informal.qids", "_", "7-q")
         for i in range(4):
-            written(place / f"formal.ref{i}", f"Hello {i}", f"I must leave {i}")
-            written(place / f"informal.ref{i}", f"evening {i}", f"so late {i}")
-    written(folder / "questions.tsv", "7-q\thow do you greet people")
+            write_rows(place / f"formal.ref{i}", f"Hello {i}", f"I must leave {i}")
+            write_rows(place / f"informal.ref{i}", f"evening {i}", f"so late {i}")
+    write_rows(folder / "questions.tsv", "7-q\thow do you greet people")
     return folder
 
 
@@ -119,7 +119,7 @@ def test_gyafc_in_both_directions(tmp_path):
 
 
 def test_an_unknown_question(tmp_path):
-    written(gyafc(tmp_path) / "questions.tsv", "8-q\tanother")
+    write_rows(gyafc(tmp_path) / "questions.tsv", "8-q\tanother")
     with pytest.raises(BadInput, match=r"informal\.qids:2: the question '7-q' is not in questions\.tsv"):
         list(read_gyafc(str(tmp_path)))
 
@@ -134,7 +134,7 @@ ARTICLE = {"id": "1", "title": "Otters", "summary": "Otters are back.", "body": 
 
 def test_summaries_as_json_and_as_a_table(tmp_path):
     json_lines(tmp_path / "a.jsonl", ARTICLE, ARTICLE | {"id": "2", "title": ""})
-    written(tmp_path / "b.tsv", "id\tbody\ttitle\tsummary", "3\tthe body\tthe title\tthe summary")
+    write_rows(tmp_path / "b.tsv", "id\tbody\ttitle\tsummary", "3\tthe body\tthe title\tthe summary")
     assert list(read_summaries(str(tmp_path), every=1)) == [
         PairRow("1", "Otters are back.", "They were filmed in March.", "Otters"),
         PairRow("2", "Otters are back.", "They were filmed in March.", None),
@@ -157,8 +157,8 @@ def test_the_sample_of_articles_is_a_tenth_by_hash(tmp_path):
 
 def test_msrp_takes_paraphrases_only(tmp_path):
     header = "\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String"
-    written(tmp_path / "msr_paraphrase_train.txt", header, '1\t10\t11\tHe said "no\tHe refused', "0\t12\t13\tx\ty")
-    written(tmp_path / "msr_paraphrase_test.txt", header, "1\t14\t15\tone\tother")
+    write_rows(tmp_path / "msr_paraphrase_train.txt", header, '1\t10\t11\tHe said "no\tHe refused', "0\t12\t13\tx\ty")
+    write_rows(tmp_path / "msr_paraphrase_test.txt", header, "1\t14\t15\tone\tother")
     assert list(read_msrp(str(tmp_path))) == [
         PairRow("10-11", 'He said "no', "He refused"),
         PairRow("14-15", "one", "other"),
@@ -167,9 +167,9 @@ def test_msrp_takes_paraphrases_only(tmp_path):
 
 def test_the_neutral_sentence_is_first(tmp_path):
     row = "882\ttok ##ens\tother tok ##ens\tA brilliant film .\tA film ."
-    path = written(tmp_path / "biased.full", row, f"{row}\tADJ NOUN\tamod")
+    path = write_rows(tmp_path / "biased.full", row, f"{row}\tADJ NOUN\tamod")
     assert list(read_wnc(str(path))) == [PairRow("882", "A film .", "A brilliant film .")] * 2
-    written(tmp_path / "biased.word.dev", row)
+    write_rows(tmp_path / "biased.word.dev", row)
     assert len(list(read_wnc(str(tmp_path)))) == 2  # biased.full has all of them
 
 
@@ -223,7 +223,7 @@ def test_a_damaged_line_is_reported_with_its_number(name, tmp_path):
         json_lines(path, row, bad)
         with pytest.raises(BadInput, match=rf"x\.jsonl:2: .*{message}"):
             list(read(path))
-    written(path, json.dumps(row), "{")
+    write_rows(path, json.dumps(row), "{")
     with pytest.raises(BadInput, match=r"x\.jsonl:2: is not JSON"):
         list(read(path))
 
@@ -237,16 +237,16 @@ def test_a_damaged_line_is_reported_with_its_number(name, tmp_path):
     ],
 )
 def test_a_damaged_table_is_reported_with_its_line(read, line, message, tmp_path):
-    path = written(tmp_path / "x.tsv", "1\t2\t3\tone\tother", line)
+    path = write_rows(tmp_path / "x.tsv", "1\t2\t3\tone\tother", line)
     with pytest.raises(BadInput, match=rf"x\.tsv:2: {message}"):
         list(read(str(path)))
 
 
 def test_a_table_of_summaries_has_a_header(tmp_path):
-    path = written(tmp_path / "x.tsv", "id\ttitle\tsummary", "1\tt\ts")
+    path = write_rows(tmp_path / "x.tsv", "id\ttitle\tsummary", "1\tt\ts")
     with pytest.raises(BadInput, match=r'x\.tsv:1: has no "body"'):
         list(read_summaries(str(path)))
-    written(path, "id\ttitle\tsummary\tbody", "1\tt\ts")
+    write_rows(path, "id\ttitle\tsummary\tbody", "1\tt\ts")
     with pytest.raises(BadInput, match=r"x\.tsv:2: the header has 4 columns, this line has 3"):
         list(read_summaries(str(path)))
 

@@ -16,7 +16,7 @@ from shaketable.datasets.tables import read_docs_table, read_queries_table
 ROWS = [("a1", "oak and ash", 3), ("a2", 'a "quoted", text', 1), ("a3", "naïve 木", 2.5)]
 
 
-def written(path, header, rows):
+def write_table(path, header, rows):
     if path.suffix == ".jsonl":
         path.write_text("".join(json.dumps(dict(zip(header, row, strict=True))) + "\n" for row in rows))
     else:
@@ -31,14 +31,14 @@ def written(path, header, rows):
 @pytest.mark.parametrize("ending", [".jsonl", ".csv", ".tsv"])
 @pytest.mark.parametrize("names", [("qid", "query", "count"), ("_id", "text", "frequency"), ("id", "Question", "n")])
 def test_queries_with_counts(tmp_path, ending, names):
-    found = read_queries_table(written(tmp_path / f"log{ending}", names, ROWS))
+    found = read_queries_table(write_table(tmp_path / f"log{ending}", names, ROWS))
     assert found == {qid: Query(text, weight=float(count)) for qid, text, count in ROWS}
 
 
 def test_a_log_without_ids_counts_repeated_queries(tmp_path):
-    asked = written(tmp_path / "log.csv", ["query"], [["oak"], ["ash"], ["oak"], [" "], ["oak "]])
+    asked = write_table(tmp_path / "log.csv", ["query"], [["oak"], ["ash"], ["oak"], [" "], ["oak "]])
     assert read_queries_table(asked) == {"q1": Query("oak", weight=3.0), "q2": Query("ash", weight=1.0)}
-    counted = written(tmp_path / "counted.csv", ["query", "count"], [["oak", 2], ["ash", 1], ["oak", 5]])
+    counted = write_table(tmp_path / "counted.csv", ["query", "count"], [["oak", 2], ["ash", 1], ["oak", 5]])
     assert read_queries_table(counted)["q1"].weight == 7
 
 
@@ -55,21 +55,21 @@ def test_lines_without_a_header_are_ids_and_texts(tmp_path):
 def test_documents_of_any_table_are_the_same(tmp_path, ending):
     rows = [("d1", "Oaks", "oak and ash", "http://a"), ("d2", "", "elm", "")]
     header = ["docno", "title", "body", "url"]
-    corpus = read_docs_table(written(tmp_path / f"docs{ending}", header, rows))
+    corpus = read_docs_table(write_table(tmp_path / f"docs{ending}", header, rows))
     assert dict(corpus.items()) == {docno: Doc(body, title, url) for docno, title, body, url in rows}
-    unnamed = read_docs_table(written(tmp_path / f"plain{ending}", ["passage"], [["oak"], ["elm"]]))
+    unnamed = read_docs_table(write_table(tmp_path / f"plain{ending}", ["passage"], [["oak"], ["elm"]]))
     assert list(unnamed) == ["d1", "d2"]
 
 
 def test_a_long_text_with_line_breaks_is_one_document(tmp_path):
     text = "oak\n" * 50_000
-    corpus = read_docs_table(written(tmp_path / "docs.csv", ["id", "text"], [["d1", text]]))
+    corpus = read_docs_table(write_table(tmp_path / "docs.csv", ["id", "text"], [["d1", text]]))
     assert len(corpus["d1"].body) > 131_072, "more than the csv library takes by itself"
 
 
 def test_a_collection_of_files_has_a_source(tmp_path):
-    queries = written(tmp_path / "my log&1.csv", ["query", "count"], [["oak", 2], ["ash", 1]])
-    docs = written(tmp_path / "docs.tsv", ["id", "text"], [["d1", "oak"], ["d2", "ash"]])
+    queries = write_table(tmp_path / "my log&1.csv", ["query", "count"], [["oak", 2], ["ash", 1]])
+    docs = write_table(tmp_path / "docs.tsv", ["id", "text"], [["d1", "oak"], ["d2", "ash"]])
     found = load(format_files_source(docs, queries))
     assert (found.name, len(found.docs), [q.weight for q in found.queries.values()]) == ("my log&1", 2, [2, 1])
     assert load(found.source).fingerprint == found.fingerprint

@@ -22,9 +22,9 @@ from shaketable.rankers.saved import SavedModel
 from shaketable.scoring.validation import call_ranker
 from shaketable.testing import check_ranker
 from shaketable.transforms.insertion import select_keywords
-from tests.attacks.setups import bundled, cases_on, opened, target_for
+from tests.attacks.setups import cases_on, load_sample, open_attack, target_for
 
-SAMPLE = bundled()
+SAMPLE = load_sample()
 
 
 def test_a_guarded_server_is_volatile_as_the_server_is():
@@ -49,7 +49,7 @@ def test_a_guarded_server_is_volatile_as_the_server_is():
 
 
 def places(scores, suspicious_last: bool) -> list[int]:
-    """The rank of each document, with ties broken for or against suspicious ones."""
+    """Return the rank of each document, with ties broken for or against suspicious ones."""
     scores = np.asarray(scores, np.float32)
     if suspicious_last:
         return [int((scores >= one).sum()) for one in scores]
@@ -73,7 +73,7 @@ def test_no_suspicious_document_stands_higher_than_the_first_stage_has_it(drawn)
     for i in np.flatnonzero(alarms):
         assert best[i] >= allowed[i]
         assert found[i] <= scores[i]
-    assert (found[~alarms] == scores[~alarms]).all(), "nobody else's score changes"
+    assert (found[~alarms] == scores[~alarms]).all(), "other scores do not change"
 
 
 @given(lists)
@@ -99,7 +99,9 @@ def test_places_by_hand():
     """Of five, the first and the third are suspicious; the first stage has them fourth and first."""
     scores, alarms = np.array([9.0, 8.0, 7.0, 6.0, 5.0]), np.array([True, False, True, False, False])
     found = lower_suspicious_scores(scores, alarms, np.array([2.0, 4.0, 5.0, 3.0, 1.0]))
-    assert np.argsort(-found).tolist() == [1, 2, 3, 0, 4], "the third moves up to second, the first comes to be fourth"
+    assert np.argsort(-found).tolist() == [1, 2, 3, 0, 4], (
+        "the third document moves up to rank 2, the first one moves down to rank 4"
+    )
     assert found[2] == 7
 
 
@@ -123,7 +125,7 @@ def slates(depth: int = 30, queries: int = 12) -> list[Slate]:
     return found
 
 
-def stuffed(doc: Doc, query: str) -> Doc:
+def stuff_query(doc: Doc, query: str) -> Doc:
     return replace(doc, body=doc.body + f" {' '.join(select_keywords(query))}" * 10)
 
 
@@ -182,7 +184,7 @@ def test_stuffing_lifts_a_document_and_a_guard_that_sees_it_puts_it_last():
     """The detector looks for one word that is repeated, so it does not see every list of words that is."""
     guard, base, seen = opened_guard(), BM25().open(SAMPLE), 0
     for slate in slates():
-        changed = Slate(slate.query, (*slate.docs[:-1], stuffed(slate.docs[-1], slate.query)))
+        changed = Slate(slate.query, (*slate.docs[:-1], stuff_query(slate.docs[-1], slate.query)))
         (plain,), (scores,) = base.score([changed]), guard.score([changed])
         assert places(plain, suspicious_last=True)[-1] < len(slate.docs), "without the guard each of them climbs"
         alarms = guard.flag_suspicious(changed.docs)
@@ -216,7 +218,7 @@ def test_the_keyword_attack_comes_to_nothing():
         ranker = RANKERS.build(name).open(SAMPLE)
         target = target_for(ranker)
         cases = cases_on(SAMPLE, target)
-        attack = opened(RECIPES.build("keyword_stuffing(times=(8,))"), SAMPLE)
+        attack = open_attack(RECIPES.build("keyword_stuffing(times=(8,))"), SAMPLE)
         outcomes = run_attacks(attack, cases, target)
         won[name] = [case.ranks[0] - outcome.ranks_after[0] for case, outcome in zip(cases, outcomes, strict=True)]
     assert min(won["bm25"]) > 0

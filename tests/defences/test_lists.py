@@ -48,18 +48,18 @@ def training_data(collection: Collection) -> TrainingData:
     return TrainingData.prepare(collection, ["q1", "q2", "q3"], ["q4"], None, 10, seed=3)
 
 
-def left(qid: str, docno: str, text: str, **more: str) -> AdversarialDocument:
+def make_adversarial(qid: str, docno: str, text: str, **more: str) -> AdversarialDocument:
     return AdversarialDocument(
         {qid: QUERIES[qid].text}, docno, Doc(text, title=DOCS[docno].title), DOCS[docno], "wsra", **more
     )
 
 
 ROWS = [
-    left("q1", "d4", "the physician was quick to answer"),
-    left("q1", "d2", "a big house of rock"),
-    left("q1", "d1", "the fast boat was bought"),  # which is relevant
-    left("q3", "d1", "the quick craft was purchased"),
-    left("q4", "d5", "nothing there"),  # a query to validate on
+    make_adversarial("q1", "d4", "the physician was quick to answer"),
+    make_adversarial("q1", "d2", "a big house of rock"),
+    make_adversarial("q1", "d1", "the fast boat was bought"),  # which is relevant
+    make_adversarial("q3", "d1", "the quick craft was purchased"),
+    make_adversarial("q4", "d5", "nothing there"),  # a query to validate on
 ]
 
 
@@ -103,7 +103,8 @@ def test_a_copy_of_a_text_is_the_same_in_every_pass(training_data: TrainingData)
 
 def test_copies_may_have_as_many_words_replaced_as_an_attack_changed(training_data: TrainingData, tmp_path: Path):
     write_adversarial_documents(
-        [left("q1", "d2", "a big house of rock"), left("q1", "d4", DOCS["d4"].body)], tmp_path / "a.jsonl"
+        [make_adversarial("q1", "d2", "a big house of rock"), make_adversarial("q1", "d4", DOCS["d4"].body)],
+        tmp_path / "a.jsonl",
     )
     source, _ = AugmentedSource(words=0, path=str(tmp_path / "a.jsonl")).open_samples(training_data, 4)
     sample, copy = source.draw(0, 0), source.draw(2, 0)
@@ -113,7 +114,7 @@ def test_copies_may_have_as_many_words_replaced_as_an_attack_changed(training_da
     }
     assert apart <= {0, 1, 2}
     assert 2 in apart
-    write_adversarial_documents([left("q1", "d4", DOCS["d4"].body)], tmp_path / "b.jsonl")
+    write_adversarial_documents([make_adversarial("q1", "d4", DOCS["d4"].body)], tmp_path / "b.jsonl")
     with pytest.raises(BadInput, match=r"b\.jsonl: has no document that an attack changed"):
         AugmentedSource(words=0, path=str(tmp_path / "b.jsonl")).open_samples(training_data, 4)
 
@@ -162,7 +163,7 @@ def test_lists_stand_beside_others_before_and_after_the_attack(training_data: Tr
             changed = [i for i, (a, b) in enumerate(zip(twins.clean, twins.attacked, strict=True)) if a != b]
             assert len(changed) == {"q1": 2, "q3": 1}[qid]
             assert all(twins.attacked[i] == new[qid, docnos[i]] for i in changed)
-    # each pass over the lists without labels has all of them, of whichever query
+    # each pass over the lists without labels has all lists of all queries
     assert all(set(asked[i : i + 2]) == {"q1", "q3"} for i in range(0, 12, 2))
 
 

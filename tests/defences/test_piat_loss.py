@@ -39,7 +39,7 @@ Pairs = list[tuple[float, float]]
 
 
 def chances(scores: list[float], top: int, phi: str) -> dict[tuple[int, ...], float]:
-    """The probability of each choice for the first ranks, drawn one after another without replacement."""
+    """Return the probability of each choice for the first ranks, drawn without replacement."""
     found = {}
     weights = [PHI[phi](s) for s in scores]
     for choice in permutations(range(len(scores)), top):
@@ -67,7 +67,7 @@ def by_hand(loss: InvarianceLoss, some: Pairs) -> float:
     return value / len(some) if loss.per_text else value
 
 
-def padded(lists: list[Pairs]):
+def pad_lists(lists: list[Pairs]):
     longest = max(map(len, lists))
     clean, attacked = torch.full((len(lists), longest), 7.0), torch.full((len(lists), longest), -3.0)
     kept = torch.zeros(len(lists), longest, dtype=torch.bool)
@@ -100,7 +100,7 @@ LOSSES = [
 @given(lists=some_lists)
 @settings(max_examples=40, deadline=None)
 def test_losses_are_their_formulas(loss: InvarianceLoss, lists: list[Pairs]):
-    found = loss.compute_loss(*padded(lists)).tolist()
+    found = loss.compute_loss(*pad_lists(lists)).tolist()
     assert found == pytest.approx([by_hand(loss, some) for some in lists], abs=2e-4, rel=2e-4)
     assert min(found) >= -1e-4
 
@@ -109,7 +109,7 @@ def test_losses_are_their_formulas(loss: InvarianceLoss, lists: list[Pairs]):
 @settings(max_examples=40, deadline=None)
 def test_kl_is_that_of_torch_and_listnet_its_other_direction(lists: list[Pairs]):
     for some in lists:
-        clean, attacked, kept = padded([some])
+        clean, attacked, kept = pad_lists([some])
         log_p, log_q = clean.log_softmax(1), attacked.log_softmax(1)
         forward = kl_div(log_q, log_p, reduction="sum", log_target=True)
         backward = kl_div(log_p, log_q, reduction="sum", log_target=True)
@@ -126,7 +126,7 @@ def test_kl_is_that_of_torch_and_listnet_its_other_direction(lists: list[Pairs])
 @pytest.mark.parametrize("loss", ["kl", "listnet"])
 @pytest.mark.parametrize("top", [1, 2, 3])
 def test_an_attack_that_changes_no_score_costs_nothing(loss, top):
-    scores, _, kept = padded([[(1.0, 0.0), (2.5, 0.0), (-1.0, 0.0)], [(0.5, 0.0), (0.25, 0.0)]])
+    scores, _, kept = pad_lists([[(1.0, 0.0), (2.5, 0.0), (-1.0, 0.0)], [(0.5, 0.0), (0.25, 0.0)]])
     assert InvarianceLoss(loss=loss, top=top).compute_loss(scores, scores, kept).tolist() == pytest.approx(
         [0, 0], abs=1e-6
     )
@@ -147,7 +147,7 @@ LEAVES = [[(0.5, 2.0), (0.25, 0.0), (-1.0, 1.0)], [(0.125, 1.0), (3.0, 0.0)], [(
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_gradients_flow_where_they_should(loss: InvarianceLoss):
-    clean, attacked, kept = padded(LEAVES)
+    clean, attacked, kept = pad_lists(LEAVES)
     clean.requires_grad_(), attacked.requires_grad_()
     loss.compute_loss(clean, attacked, kept).sum().backward()
     assert torch.isfinite(attacked.grad).all()
@@ -163,7 +163,7 @@ def test_gradients_flow_where_they_should(loss: InvarianceLoss):
 
 @pytest.mark.parametrize("loss", [one for one in LOSSES if not one.detach], ids=repr)
 def test_gradients_are_those_of_small_steps(loss: InvarianceLoss):
-    clean, attacked, kept = padded(LEAVES)
+    clean, attacked, kept = pad_lists(LEAVES)
     clean, attacked = clean.double().requires_grad_(loss.loss != "listmle"), attacked.double().requires_grad_()
     assert torch.autograd.gradcheck(lambda s, t: loss.compute_loss(s, t, kept), (clean, attacked))
 

@@ -43,13 +43,13 @@ class Listed:
 QUERIES = [Sample(f"q{i}", query, ("a", "b"), (1.0, 0.0)) for i, query in enumerate(["tall Oak  trees", "willow", "x"])]
 
 
-def varied(**settings) -> VariedLists:
+def make_varied_lists(**settings) -> VariedLists:
     edits = [TRANSFORMS.build(text) for text in settings.pop("transforms", TYPO_TRANSFORMS)]
     return VariedLists(Listed(*QUERIES), edits, **settings)
 
 
 def test_a_variant_is_a_slip_away_and_all_else_stays():
-    source = varied(share=1.0)
+    source = make_varied_lists(share=1.0)
     assert len(source) == 3
     for turn in range(30):
         sample = source.draw(0, turn)
@@ -58,33 +58,33 @@ def test_a_variant_is_a_slip_away_and_all_else_stays():
 
 
 def test_a_variant_is_a_function_of_seed_query_and_pass():
-    source = varied(share=1.0)
-    assert source.draw(1, 4) == varied(share=1.0).draw(1, 4)
+    source = make_varied_lists(share=1.0)
+    assert source.draw(1, 4) == make_varied_lists(share=1.0).draw(1, 4)
     assert len({source.draw(1, turn).query_variant for turn in range(20)}) > 10
-    assert any(source.draw(1, turn) != varied(share=1.0, seed=1).draw(1, turn) for turn in range(5))
+    assert any(source.draw(1, turn) != make_varied_lists(share=1.0, seed=1).draw(1, turn) for turn in range(5))
     alone = VariedLists(Listed(QUERIES[1]), [TRANSFORMS.build(text) for text in TYPO_TRANSFORMS], 1.0)
     assert [alone.draw(0, turn) for turn in range(5)] == [source.draw(1, turn) for turn in range(5)], "no company"
 
 
 def test_a_share_of_the_lists_is_varied():
-    source = varied(share=0.3)
+    source = make_varied_lists(share=0.3)
     drawn = [source.draw(1, turn) for turn in range(1000)]
     assert np.mean([sample.query_variant != sample.query for sample in drawn]) == pytest.approx(0.3, abs=0.05)
     assert all(sample.query_variant is not None for sample in drawn)
 
 
 def test_every_transform_is_drawn_and_inapplicable_ones_are_skipped():
-    source = varied(share=1.0, transforms=("double_letter", "random_order_swap"))
+    source = make_varied_lists(share=1.0, transforms=("double_letter", "random_order_swap"))
     variants = {source.draw(0, turn).query_variant for turn in range(40)}
     words = sorted(QUERIES[0].query.split())
     assert {sorted(text.split()) == words for text in variants} == {True, False}
     assert all(source.draw(1, turn).query_variant != "willow" for turn in range(10)), "one word has no order to swap"
-    only = varied(share=1.0, transforms=("random_order_swap",))
+    only = make_varied_lists(share=1.0, transforms=("random_order_swap",))
     assert only.draw(1, 0).query_variant == "willow", "nothing applies"
 
 
 def test_instead_replaces_the_query_by_the_variant():
-    beside, instead = varied(share=0.5), varied(share=0.5, replace_query=True)
+    beside, instead = make_varied_lists(share=0.5), make_varied_lists(share=0.5, replace_query=True)
     for turn in range(10):
         assert instead.draw(0, turn) == replace(QUERIES[0], query=beside.draw(0, turn).query_variant)
 

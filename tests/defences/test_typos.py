@@ -13,13 +13,13 @@ from shaketable.defences.typos import TYPO_TRANSFORMS, TypoTraining, VariedQuery
 from shaketable.training.plan import ShuffledLabelSource, TrainingPlan
 
 
-def unasked() -> Path:
+def refuse_adversaries() -> Path:
     raise AssertionError("typos need no adversaries")
 
 
 def test_the_objective_of_the_plan_becomes_the_natural_one():
     plan = TypoTraining(share=0.25, weight=2.0).plan(
-        TrainingPlan(ShuffledLabelSource(), "softmax(temperature=0.05)", ("bm25",)), unasked
+        TrainingPlan(ShuffledLabelSource(), "softmax(temperature=0.05)", ("bm25",)), refuse_adversaries
     )
     assert plan.lists == VariedQuerySource(ShuffledLabelSource(), TYPO_TRANSFORMS, 0.25)
     natural = "natural='softmax(temperature=0.05)'"
@@ -28,13 +28,13 @@ def test_the_objective_of_the_plan_becomes_the_natural_one():
 
 
 def test_without_teaching_the_queries_are_varied_and_the_objective_stays():
-    plan = TypoTraining(("real_typo",), teach=False).plan(TrainingPlan(objective="hinge"), unasked)
+    plan = TypoTraining(("real_typo",), teach=False).plan(TrainingPlan(objective="hinge"), refuse_adversaries)
     assert plan == TrainingPlan(VariedQuerySource(transforms=("real_typo",), instead=True), "hinge")
 
 
 def test_two_defences_can_follow_each_other():
-    once = TypoTraining(("real_typo",)).plan(TrainingPlan(objective="hinge"), unasked)
-    twice = TypoTraining(("drop_letter",), teach=False).plan(once, unasked)
+    once = TypoTraining(("real_typo",)).plan(TrainingPlan(objective="hinge"), refuse_adversaries)
+    twice = TypoTraining(("drop_letter",), teach=False).plan(once, refuse_adversaries)
     assert twice.lists == VariedQuerySource(once.lists, ("drop_letter",), instead=True)
     assert twice.objective == once.objective
 
@@ -53,7 +53,7 @@ def test_a_net_is_trained_on_the_sample(tmp_path, teach):
     pytest.importorskip("torch")
     collection = read_sample()
     learner = LEARNERS.build("knrm(steps=4, lists=4, size=4, every=2, dim=8)")
-    plan = TypoTraining(share=1.0, teach=teach).plan(learner.make_default_plan(), unasked)
+    plan = TypoTraining(share=1.0, teach=teach).plan(learner.make_default_plan(), refuse_adversaries)
     train, valid = (collection.splits[name][:20] for name in ("train", "validation"))
     models = [
         learner.fit(collection, train, valid=valid, folder=tmp_path / name, plan=plan, depth=20)

@@ -21,8 +21,8 @@ from tests.scoring.handing_out import (
     experiment,
     forget,
     hands,
-    learned,
     pairs,
+    rank_in_folds,
     results,
 )
 from tests.toys import Overlap
@@ -42,7 +42,7 @@ def double(collection, number):
     return len(collection.docs), 2 * number, os.getpid()
 
 
-def halved(collection, number):
+def invert(collection, number):
     return 1 / number
 
 
@@ -63,14 +63,14 @@ def test_what_cannot_travel_stays_here(two):
 
 def test_one_two_and_four_processes_give_equal_results_and_a_killed_one_changes_nothing(home, two):
     expected = results(SerialExecutor())
-    once = pairs(watched.asked())
+    once = pairs(watched.read_scored_pairs())
     assert Counter(once).most_common(1)[0][1] == 1
     for executor, after in ((two, 1_000_000), (ProcessExecutor(4), 30)):
         forget(home)
         watched.doom("worker", after)
         assert results(executor) == expected
-        assert pairs(watched.asked()) == once, "what was done was done again, or not at all"
-        assert len(hands(watched.asked()) - {str(os.getpid())}) >= 2
+        assert pairs(watched.read_scored_pairs()) == once, "what was done was done again, or not at all"
+        assert len(hands(watched.read_scored_pairs()) - {str(os.getpid())}) >= 2
     assert not (home / watched.DEATH).exists()
 
 
@@ -85,7 +85,7 @@ def test_a_killed_driver_leaves_what_is_done_and_no_worker_behind(home):
 
 
 def test_learners_give_the_same_elsewhere(tmp_path, two):
-    there, here = learned(two, tmp_path / "there"), learned(SerialExecutor(), tmp_path / "here")
+    there, here = rank_in_folds(two, tmp_path / "there"), rank_in_folds(SerialExecutor(), tmp_path / "here")
     assert there.keys() == here.keys()
     for qid, scores in here.items():
         assert there[qid] == pytest.approx(scores, abs=1e-9), "a sum of products may differ in its last digit"
@@ -111,7 +111,7 @@ def test_errors_are_what_they_are_here(two):
     assert list(run) == ["p"]
     assert "no oaks, please" in goes_on.engine.failures[0].reason
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):  # a mistake of ours
-        two.submit(Job(halved, load("sample"), (0,), SAMPLE)).result()
+        two.submit(Job(invert, load("sample"), (0,), SAMPLE)).result()
 
 
 def test_a_worker_that_opens_something_else_does_not_answer(two):

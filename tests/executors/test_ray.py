@@ -24,8 +24,8 @@ from tests.scoring.handing_out import (
     experiment,
     forget,
     hands,
-    learned,
     pairs,
+    rank_in_folds,
     results,
 )
 from tests.toys import Overlap
@@ -75,13 +75,13 @@ def test_jobs_are_done_in_workers_and_what_cannot_travel_here(cluster, home):
 
 def test_two_workers_give_equal_results_and_one_killed_in_the_middle_changes_nothing(cluster, home):
     expected = results(SerialExecutor())
-    once = pairs(watched.asked())
+    once = pairs(watched.read_scored_pairs())
     forget(home)
     watched.doom("worker", after=30)
     assert results(cluster) == expected
     assert not (home / watched.DEATH).exists()
-    assert pairs(watched.asked()) == once
-    assert len(hands(watched.asked()) - {str(os.getpid())}) >= 2
+    assert pairs(watched.read_scored_pairs()) == once
+    assert len(hands(watched.read_scored_pairs()) - {str(os.getpid())}) >= 2
 
 
 AUDIT = """
@@ -97,13 +97,13 @@ def test_one_worker_and_four_give_what_two_give(count, home):
     """Ray is one cluster a process, so these have processes of their own."""
     pytest.importorskip("ray")
     expected = results(SerialExecutor())
-    once = pairs(watched.asked())
+    once = pairs(watched.read_scored_pairs())
     forget(home)
     done = in_a_process(AUDIT, count)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == json.loads(json.dumps(expected))
-    assert pairs(watched.asked()) == once
-    assert len(hands(watched.asked())) >= min(count, 2)
+    assert pairs(watched.read_scored_pairs()) == once
+    assert len(hands(watched.read_scored_pairs())) >= min(count, 2)
 
 
 def test_a_killed_driver_leaves_what_is_done_and_no_worker_behind(cluster, home):
@@ -115,7 +115,7 @@ def test_nets_give_the_same_in_a_cluster(cluster, monkeypatch):
 
 
 def test_learners_give_the_same_in_a_cluster(cluster, tmp_path):
-    there, here = learned(cluster, tmp_path / "there"), learned(SerialExecutor(), tmp_path / "here")
+    there, here = rank_in_folds(cluster, tmp_path / "there"), rank_in_folds(SerialExecutor(), tmp_path / "here")
     assert there.keys() == here.keys()
     for qid, scores in here.items():
         assert there[qid] == pytest.approx(scores, abs=1e-9), "a sum of products may differ in its last digit"

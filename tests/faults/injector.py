@@ -58,7 +58,7 @@ class Injector:
     """Breaks the call number `at`, counted from 1, of those on paths below `below`; 0 breaks none.
 
     kill         the process ends there (SIGKILL); half of what was to be written is
-    full         no space is left, neither there nor later, for whatever needs some
+    full         no space is left, there and for all later writes
     read-only    nothing can be changed, neither there nor later
     """
 
@@ -75,9 +75,9 @@ class Injector:
     def install(self) -> None:
         self._prefix = str(self.below.resolve()) + os.sep
         self._write, self._fsync, self._open = io.FileIO.write, os.fsync, io.open
-        kind = type("Faulty", (io.FileIO,), {"write": lambda file, data: self._written(file, data)})
+        kind = type("Faulty", (io.FileIO,), {"write": lambda file, data: self._write_half_first(file, data)})
         atomic._Target.__bases__ = (kind,)
-        os.fsync = self._synced
+        os.fsync = self._sync
         io.open = builtins.open = self._opener(kind)  # type: ignore[assignment]
         sys.addaudithook(self._heard)
 
@@ -99,13 +99,13 @@ class Injector:
         except TypeError:  # a descriptor: what was opened has been counted
             return False
 
-    def _written(self, file: io.FileIO, data: Any) -> int:
+    def _write_half_first(self, file: io.FileIO, data: Any) -> int:
         view = memoryview(data).cast("B")
         self._mark(file.fileno())
         self._point("write", "", lambda: self._write(file, view[: len(view) // 2]))
         return self._write(file, data)
 
-    def _synced(self, handle: int) -> None:
+    def _sync(self, handle: int) -> None:
         if os.readlink(f"/proc/self/fd/{handle}").startswith(self._prefix.rstrip(os.sep)):
             self._point("fsync", "")
         self._fsync(handle)
@@ -113,8 +113,8 @@ class Injector:
         self._unsettled.discard((about.st_dev, about.st_ino))
 
     def _opener(self, kind: type[io.FileIO]) -> Any:
-        def opened(file: Any, mode: str = "r", buffering: int = -1, encoding: Any = None, errors: Any = None,
-                   newline: Any = None, closefd: bool = True, opener: Any = None) -> Any:  # fmt: skip
+        def open_file(file: Any, mode: str = "r", buffering: int = -1, encoding: Any = None, errors: Any = None,
+                      newline: Any = None, closefd: bool = True, opener: Any = None) -> Any:  # fmt: skip
             plain = mode.replace("b", "").replace("t", "")
             if plain not in ("w", "a", "x") or opener or not isinstance(file, str | os.PathLike) or not self._site(""):
                 return self._open(file, mode, buffering, encoding, errors, newline, closefd, opener)
@@ -125,7 +125,7 @@ class Injector:
             whole = raw if buffering == 0 else io.BufferedWriter(raw)
             return whole if "b" in mode else io.TextIOWrapper(whole, encoding, errors, newline)  # type: ignore[arg-type]
 
-        return opened
+        return open_file
 
     def _mark(self, handle: int) -> None:
         about = os.fstat(handle)
@@ -160,7 +160,7 @@ class Injector:
             raise OSError(code, os.strerror(code), os.fsdecode(path) if isinstance(path, str | bytes) else None)
 
     def _site(self, call: str) -> Site | None:
-        """The innermost line of the package; None if the call does not come from the package."""
+        """Return the innermost line of the package; None if the call does not come from the package."""
         frame: Any = sys._getframe(1)
         while frame is not None:
             name = frame.f_code.co_filename

@@ -39,7 +39,7 @@ SPLITS = {"train": ("q1", "q2", "q3"), "dev": ("q4",), "test": ("q5", "q6")}
 
 
 def collection(folder: Path, packed: bool = False) -> None:
-    """A BEIR folder of a dozen documents."""
+    """Write a BEIR folder of a dozen documents."""
     (folder / "qrels").mkdir(parents=True)
     text = "".join(json.dumps({"_id": docno, "text": body}) + "\n" for docno, body in TREES.items())
     if packed:
@@ -81,7 +81,7 @@ class Job:
 
 
 def do(command: Command) -> None:
-    """A command as the command line runs it; it must end well."""
+    """Run a command in this process; it must succeed."""
     if callable(command):
         command()
         return
@@ -92,7 +92,7 @@ def do(command: Command) -> None:
             raise RuntimeError(f"{command} ended with {end.code}") from end
 
 
-def packed() -> None:
+def write_packed_collection() -> None:
     collection(Path("packed"), packed=True)
 
 
@@ -101,7 +101,7 @@ def own_notes() -> None:
     (Path("out") / "notes.txt").write_text("mine\n")
 
 
-def damaged() -> None:
+def damage_files() -> None:
     """Damage stored files."""
     (index,) = Path("home/indexes").iterdir()
     part = index / "postings.docs.bin"
@@ -114,7 +114,7 @@ def damaged() -> None:
 
 
 def vectors() -> None:
-    """The vectors of a collection, by an encoder that counts letters."""
+    """Write the vectors of a collection, with an encoder that counts letters."""
     from shaketable.datasets.load import load
     from shaketable.rankers.neural.vectors import open_vector_store
 
@@ -127,7 +127,7 @@ def vectors() -> None:
 
 
 def another_collection() -> None:
-    """A collection that is written as a folder."""
+    """Write another collection as a folder."""
     from shaketable.datasets.beir import write_beir
     from shaketable.datasets.load import load
 
@@ -137,7 +137,7 @@ def another_collection() -> None:
 
 
 def candidates() -> None:
-    """A run with every document for every query."""
+    """Write a run with every document for every query."""
     rows = [f"{qid} Q0 {docno} {rank} {20 - rank} all\n" for qid in QUERIES for rank, docno in enumerate(TREES, 1)]
     Path("all.run").write_text("".join(rows))
 
@@ -152,7 +152,7 @@ def scores() -> None:
 
 
 def older_files() -> None:
-    """The files of an evaluation of other scores."""
+    """Write the files of an evaluation of other scores."""
     Path("older.csv").write_text("topic,a,b\n" + SCORES.replace("0.20", "0.25"))
     do(("evaluate", "--scores", "older.csv", *EVALUATED))
 
@@ -183,7 +183,7 @@ JOBS = (
         "audit on damaged caches",
         (*AUDIT, "--task", "agreement", "--out", "out"),
         sites=31,
-        before=(RANKED, damaged),
+        before=(RANKED, damage_files),
         varies=("out/report.html",),
     ),
     Job("train a linear model", LINEAR, sites=18),
@@ -197,7 +197,7 @@ JOBS = (
         "rank a packed collection",
         ("rank", "--data", "packed", "--ranker", "bm25", "--write-run", "runs/a.run.gz"),
         sites=19,
-        before=(packed,),
+        before=(write_packed_collection,),
     ),
     Job("vectors", vectors, sites=12),
     Job(

@@ -124,13 +124,13 @@ def expansions(home: Path) -> Kept:
     return Kept(home, read, ("expansions.sqlite",))
 
 
-def _scored(folder: Path) -> Kept:
+def _keep_scores(folder: Path) -> Kept:
     return Kept(folder, lambda: [s.tolist() for s in SavedModel(str(folder)).open(COLLECTION).score(slates())])
 
 
 def linear_model(home: Path) -> Kept:
     FittedModel(LinearPredictor((1 / 3, -0.25)), FEATURES, learner="ranksvm", card={"seed": 1}).save(home / "linear")
-    return _scored(home / "linear")
+    return _keep_scores(home / "linear")
 
 
 def tree_model(home: Path) -> Kept:
@@ -139,7 +139,7 @@ def tree_model(home: Path) -> Kept:
     params = {"objective": "regression", "verbosity": -1, "num_leaves": 4, "min_data_in_leaf": 5}
     booster = lightgbm.train(params, lightgbm.Dataset(rows, rows[:, 0] > rows[:, 1]), 2)
     FittedModel(TreePredictor(booster.model_to_string()), FEATURES, learner="gbrt").save(home / "trees")
-    return _scored(home / "trees")
+    return _keep_scores(home / "trees")
 
 
 def word_model(home: Path) -> Kept:
@@ -151,7 +151,7 @@ def word_model(home: Path) -> Kept:
     torch.manual_seed(0)
     net = knrm.KNRM(Vocabulary(tuple(WORDS), Analyzer(stemmer="none")), 4, KNRMShape())
     FittedNet(net, {"seed": 1}).save(home / "knrm")
-    return _scored(home / "knrm")
+    return _keep_scores(home / "knrm")
 
 
 def cross_encoder(home: Path) -> Kept:
@@ -162,7 +162,7 @@ def cross_encoder(home: Path) -> Kept:
 
     net = CrossEncoder.from_checkpoint(str(tiny.bert(home / "tiny")), BertShape(max_length=32))
     FittedNet(net, {"seed": 1}).save(home / "bert")
-    return _scored(home / "bert")
+    return _keep_scores(home / "bert")
 
 
 def trained_models(home: Path) -> Kept:
@@ -181,7 +181,7 @@ def trained_models(home: Path) -> Kept:
     return Kept(home / "models", read)
 
 
-def pretrained(home: Path) -> Kept:
+def pretrained_models(home: Path) -> Kept:
     torch = pytest.importorskip("torch")
     from shaketable.rankers.neural import saving
     from shaketable.training.prop import PretrainingSettings, open_pretrained
@@ -189,7 +189,7 @@ def pretrained(home: Path) -> Kept:
 
     rng = np.random.default_rng(0)
     corpus = MemoryCorpus({f"{i:02}": Doc(" ".join(rng.choice(WORDS, 110))) for i in range(12)})
-    checkpoint = str(tiny.masked(home / "tiny"))
+    checkpoint = str(tiny.write_masked_model(home / "tiny"))
     settings = PretrainingSettings(checkpoint, max_length=16, steps=1, adapt=0, lists=2, lr=5e-3, every=1)
 
     def read() -> Any:
@@ -290,7 +290,7 @@ KINDS: dict[Callable[[Path], Kept], tuple[int, str]] = {
     word_model: (40, REFUSED),
     cross_encoder: (30, REFUSED),
     trained_models: (50, MADE_AGAIN),
-    pretrained: (30, MADE_AGAIN),
+    pretrained_models: (30, MADE_AGAIN),
     adversaries: (30, MADE_AGAIN),
     adversary_parts: (20, MADE_AGAIN),
     unpacked_corpora: (60, MADE_AGAIN),

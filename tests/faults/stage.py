@@ -92,7 +92,7 @@ def begin(
             if injector:
                 injector.install()
             try:
-                _called(job.command) if callable(job.command) else _main(job.command)
+                _call_as_command(job.command) if callable(job.command) else _main(job.command)
                 code = 0
             except SystemExit as end:
                 code = end.code if isinstance(end.code, int) else 0
@@ -114,8 +114,8 @@ def _main(words: Sequence[str]) -> None:
     main(list(words))
 
 
-def _called(function: Callable[[], None]) -> None:
-    """A function ends as a command does."""
+def _call_as_command(function: Callable[[], None]) -> None:
+    """Call a function and end the process like a command."""
     from shaketable.core.errors import ShaketableError
 
     try:
@@ -137,7 +137,7 @@ def _enter(folder: Path, said: Path) -> None:
 
 
 def snapshot(folder: Path) -> dict[str, Any]:
-    """The files of a folder by name, with their content without times and costs."""
+    """Return the files of a folder by name, with their content without times and costs."""
     place = re.compile(re.escape(str(folder.parent)) + r"/[\w-]+")  # wherever it was made
     return {
         NUMBERED.sub(r"\1", path.relative_to(folder).as_posix()): _content(path, place)
@@ -180,12 +180,12 @@ def _without_times(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def leftovers(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
-    """The files that should not be left over."""
+    """Return the unexpected files."""
     return [name for name in found if name not in wanted and any(part.startswith(".") for part in name.split("/"))]
 
 
-def mixed(found: Mapping[str, Any], old: Mapping[str, Any], new: Mapping[str, Any], group: str) -> list[str]:
-    """Files of a group that are neither all old nor all new, although they are read together.
+def find_mixed(found: Mapping[str, Any], old: Mapping[str, Any], new: Mapping[str, Any], group: str) -> list[str]:
+    """Return files of a group that are neither all old nor all new, although they are read together.
 
     A model is read by its model.json, and files that this does not list are ignored. An audit is read by its report
     and its results, and all tables are there as long as one of these is; while both are away, the tables may be a part
@@ -223,7 +223,7 @@ class Trial:
         ended = self.suffer()
         found = snapshot(self.folder)
         yield from self._ending(ended, found)
-        yield from (f"a mixture: {name}" for name in mixed(found, self.old, self.new, self.job.group or "?"))
+        yield from (f"a mixture: {name}" for name in find_mixed(found, self.old, self.new, self.job.group or "?"))
         yield from (f"neither old nor new: {name}" for name in self._strange(found))
         again = run(self.job, self.folder)
         if again.code != 0:
@@ -339,7 +339,7 @@ class Prepared:
 
 
 def chosen(jobs: Sequence[Prepared], every: bool) -> Iterator[Trial]:
-    """A fault of each mode at every call; or at each site once, and a kill at each site of jobs that replace files.
+    """Return a fault of each mode at every call, or one per site and a kill at each site of jobs that replace files.
 
     A site that several jobs share is broken in the one with the fewest calls, which is mostly the quickest.
     """
@@ -355,7 +355,7 @@ def chosen(jobs: Sequence[Prepared], every: bool) -> Iterator[Trial]:
         seen |= set(one.calls)
 
 
-def shared(trials: Sequence[Trial], root: Path, hands: int) -> Iterator[str]:
+def run_in_processes(trials: Sequence[Trial], root: Path, hands: int) -> Iterator[str]:
     """Run the trials in several processes; return one line for each."""
     children = {}
     for hand in range(hands):
@@ -403,7 +403,7 @@ def warm(jobs: Sequence[Job], root: Path) -> None:
 
 
 def _forget() -> None:
-    """A process that begins knows of no index."""
+    """Clear the cache of open indexes, as in a new process."""
     from shaketable.retrieval import inverted_index
 
     inverted_index._open_indexes.clear()
@@ -430,7 +430,7 @@ def main() -> None:
         )
     trials = [] if arguments.only_kills else list(chosen(ready, arguments.every))
     trials += [trial for one in ready for trial in one.timed_kills(arguments.kills)]
-    for line in shared(trials, root, arguments.hands):
+    for line in run_in_processes(trials, root, arguments.hands):
         print(line, flush=True)
 
 

@@ -29,7 +29,7 @@ SITES = 50
 
 
 def lines(module: str, *words: object) -> list[dict[str, Any]]:
-    """The lines of JSON that a script of this folder prints."""
+    """Return the JSON lines that a script of this folder prints."""
     env = os.environ | {"PYTHONPATH": f"{SOURCE}{os.pathsep}{ROOT}", "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
     command = [sys.executable, "-m", f"tests.faults.{module}", *map(str, words)]
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)

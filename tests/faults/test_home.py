@@ -31,13 +31,13 @@ def test_a_score_cache_that_is_full_or_read_only(shaketable, folder, home, monke
     words = ("rank", "--data", folder, "--ranker", "tests.faults.test_home:Wordy", "--write-run", "a.run")
     opened = Store._open
 
-    def limited(store: Store, name: str, **how: bool) -> Any:
+    def open_limited(store: Store, name: str, **how: bool) -> Any:
         db = opened(store, name, **how)
         LIMITS[reason](db)
         return db
 
     with monkeypatch.context() as patch:
-        patch.setattr(Store, "_open", limited)
+        patch.setattr(Store, "_open", open_limited)
         ended = shaketable(*words)
     assert ended.code == 0, ended.err
     assert f"the cache {home / 'scores.sqlite'} cannot be written ({reason})" in ended.err
@@ -87,11 +87,11 @@ def test_a_home_that_cannot_be_a_home(shaketable, tmp_path, monkeypatch, name):
     ended = shaketable(*TRAIN, "--model", "model")
     assert ended.code == 0, ended.err
     assert "models cannot be written (Not a directory)" in ended.err, "each fold is a model in the home"
-    assert recorded(tmp_path / "model") == recorded(tmp_path / "expected-model")
+    assert read_records(tmp_path / "model") == read_records(tmp_path / "expected-model")
     assert (tmp_path / "file").read_text() == "not a folder"
 
 
-def recorded(folder: Path) -> list[bytes]:
+def read_records(folder: Path) -> list[bytes]:
     return [path.read_bytes() for path in sorted(folder.glob("files-*/*"))]
 
 

@@ -171,7 +171,7 @@ LATEX = (
 
 
 def unescape(text: str) -> str:
-    """The text that a page shows for a cell: without backslashes before punctuation, and with entities resolved."""
+    """Return the text that a page shows for a cell: no backslashes before punctuation, and entities resolved."""
     return html.unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", text))
 
 

@@ -26,7 +26,7 @@ def audit(words: tuple[str, ...], out: str) -> Job:
 
 
 def below(found: Mapping[str, Any], out: str) -> dict[str, Any]:
-    """The files of a folder by name."""
+    """Return the files of a folder by name."""
     return {name.removeprefix(f"{out}/"): content for name, content in found.items() if name.startswith(f"{out}/")}
 
 

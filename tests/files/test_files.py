@@ -49,13 +49,13 @@ def test_nothing_is_left_of_a_block_that_fails(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("old")
 
-    def interrupted() -> None:
+    def write_and_interrupt() -> None:
         with atomic_write(path) as out:
             out.write("new")
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        interrupted()
+        write_and_interrupt()
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir() if p.name != "home"] == ["a.txt"]
 
@@ -327,7 +327,7 @@ def test_half_a_character_cannot_be_written(tmp_path):
 def test_the_content_is_on_the_disk_before_the_name(tmp_path, monkeypatch):
     calls: list[str] = []
 
-    def watched(name: str) -> Callable[..., object]:
+    def record_call(name: str) -> Callable[..., object]:
         real = getattr(os, name)
 
         def call(*args: object) -> object:
@@ -338,7 +338,7 @@ def test_the_content_is_on_the_disk_before_the_name(tmp_path, monkeypatch):
         return call
 
     for name in ("fsync", "replace"):
-        monkeypatch.setattr(os, name, watched(name))
+        monkeypatch.setattr(os, name, record_call(name))
     with atomic_write_binary(tmp_path / "a") as raw:
         raw.write(b"x")
         assert not calls
@@ -346,13 +346,13 @@ def test_the_content_is_on_the_disk_before_the_name(tmp_path, monkeypatch):
 
 
 def test_a_folder_appears_whole_or_not_at_all(tmp_path):
-    def interrupted() -> None:
+    def write_and_interrupt() -> None:
         with atomic_folder(tmp_path / "new") as draft:
             (draft / "a").write_text("x")
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        interrupted()
+        write_and_interrupt()
     assert not list(tmp_path.iterdir())
     (tmp_path / "empty").mkdir()
     for name in ("new", "empty"):

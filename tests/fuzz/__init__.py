@@ -1,4 +1,4 @@
-"""Fuzzing: valid files by small grammars, then damage; whatever comes, a reader returns or says one sentence, and soon.
+"""Fuzzing: damaged files from small grammars; a reader returns, or raises a one-sentence error, within a time limit.
 
     python -m tests.fuzz --seconds 600 [--target run] [--seed 7]     many new cases
     python -m tests.fuzz.growth                                      long texts: every parser takes linear time

@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.fuzz.cases import outcome
 from tests.fuzz.targets import TARGETS
 
-MEMORY = 8 << 30  # bytes: who asks for more has believed a number in a file
+MEMORY = 8 << 30  # bytes; a reader that needs more trusts a number in a file
 
 
 def main() -> int:

@@ -16,7 +16,7 @@ from types import FrameType
 
 from shaketable.core.errors import MAX_MESSAGE_CHARS, ShaketableError
 from shaketable.core.seeding import ItemRandom, make_item_rng
-from tests.fuzz.damage import DAMAGES, HARMLESS, badly_packed, packed
+from tests.fuzz.damage import DAMAGES, HARMLESS, badly_packed, pack
 from tests.fuzz.grammars import Input
 
 SECONDS = 10
@@ -56,7 +56,7 @@ class Failure:
 
 
 def files_of(target: Target, seed: int, number: int) -> tuple[Mapping[str, bytes], Mapping[str, bytes] | None]:
-    """The files of a case, and those it must be read like, where damage was none."""
+    """Return the files of a case, and the files that must read the same if there is no damage."""
     rng = make_item_rng(seed, target.name, number)
     made = target.grammar(rng)
     valid = made if isinstance(made, Mapping) else {target.file: made}
@@ -67,12 +67,12 @@ def files_of(target: Target, seed: int, number: int) -> tuple[Mapping[str, bytes
     if number % ALTERED == 1 and target.text:
         data = rng.choice(HARMLESS)(data)
         if rng.randbelow(2):
-            return {**{k: v for k, v in valid.items() if k != chosen}, f"{chosen}.gz": packed(data)}, valid
+            return {**{k: v for k, v in valid.items() if k != chosen}, f"{chosen}.gz": pack(data)}, valid
         return {**valid, chosen: data}, valid
     for _ in range(1 + rng.randbelow(4)):
         data = rng.choice(DAMAGES)(data, rng)
     if target.text and not rng.randbelow(8):
-        data = rng.choice([lambda: packed(data), lambda: badly_packed(data, rng)])()
+        data = rng.choice([lambda: pack(data), lambda: badly_packed(data, rng)])()
         return {**{k: v for k, v in valid.items() if k != chosen}, f"{chosen}.gz": data}, None
     return {**valid, chosen: data}, None
 
@@ -95,7 +95,7 @@ def outcome(target: Target, seed: int, number: int, folder: Path) -> Failure | N
 
 
 def _read(target: Target, files: Mapping[str, bytes], folder: Path) -> tuple[object, ShaketableError | None]:
-    """The value that a reader returns, or its error message."""
+    """Return the value of a reader, or its error message."""
     home = folder / "home"
     os.environ["SHAKETABLE_HOME"] = str(home)
     for name, data in files.items():

@@ -29,7 +29,7 @@ PIECES = (
 
 
 def flip(data: bytes, rng: ItemRandom) -> bytes:
-    """A few bits."""
+    """Flip a few bits."""
     found = bytearray(data)
     for _ in range(1 + rng.randbelow(8)):
         if found:
@@ -155,15 +155,15 @@ DAMAGES: tuple[Damage, ...] = (
 )  # fmt: skip
 
 
-def packed(data: bytes) -> bytes:
+def pack(data: bytes) -> bytes:
     return gzip.compress(data, mtime=0)
 
 
 def badly_packed(data: bytes, rng: ItemRandom) -> bytes:
     """Gzip that is cut, scrambled, doubled, followed by something, or none at all."""
-    whole = packed(data)
+    whole = pack(data)
     return rng.choice([
-        lambda: cut_end(whole, rng), lambda: flip(whole, rng), lambda: noise(whole, rng), lambda: packed(whole),
+        lambda: cut_end(whole, rng), lambda: flip(whole, rng), lambda: noise(whole, rng), lambda: pack(whole),
         lambda: whole + whole, lambda: whole + b"\0" * 100, lambda: whole + b"more", lambda: data,
     ])()  # fmt: skip
 

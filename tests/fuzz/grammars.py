@@ -132,7 +132,7 @@ def own_pairs(rng: ItemRandom) -> bytes:
     return _json_lines(rows, rng)
 
 
-def attacked(rng: ItemRandom) -> bytes:
+def write_adversarial_documents(rng: ItemRandom) -> bytes:
     """All three forms in one file."""
     rows: list[dict[str, object]] = []
     for docno in names(rng, 1, 6):

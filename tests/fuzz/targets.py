@@ -46,7 +46,7 @@ def _names_are_ids(*names: str) -> None:
 
 
 def _texts(value: object) -> object:
-    """The value, all of whose texts can be written."""
+    """Return a value after checking that all its texts can be encoded."""
     assert not HALF.search(repr(value))
     return value
 
@@ -122,7 +122,7 @@ def _lists(path: Path) -> object:
     return _texts({word: list(lists.find_nearest(word, 3, 0.5)) for word in lists.words})
 
 
-def _attacked(path: Path) -> object:
+def _read_adversarial_documents(path: Path) -> object:
     documents = read_adversarial_documents(path)
     for one in documents:
         _names_are_ids(*one.queries, *([one.docno] if one.docno else []))
@@ -165,7 +165,7 @@ def _competition(folder: Path) -> object:
     return _texts((race.queries, race.rounds, race.grades))
 
 
-def _evaluated(folder: Path) -> object:
+def _evaluate_files(folder: Path) -> object:
     """Evaluate the data that were read; the evaluation library itself checks nothing."""
     qrels, (run, _) = read_qrels(_there(folder / "qrels")), read_run_and_tag(_there(folder / "run"))
     values = Evaluator(MEASURES, qrels).evaluate(run)
@@ -198,7 +198,9 @@ TARGETS = {
         ),
         Target("pairs", grammars.own_pairs, lambda path: _texts(list(read_pairs(path))), "pairs.jsonl"),
         Target("own pairs", grammars.own_pairs, lambda path: _texts(list(read_expectations(path))), "pairs.jsonl"),
-        Target("attacked documents", grammars.attacked, _attacked, "attacked.jsonl"),
+        Target(
+            "attacked documents", grammars.write_adversarial_documents, _read_adversarial_documents, "attacked.jsonl"
+        ),
         Target("rewrites", grammars.rewrites, lambda path: _texts(list(read_jfleg(str(path)))), text=False),
         Target("topics in a table", grammars.topics_table, lambda path: _with_ids(read_topics(path)), "topics.tsv"),
         Target("topics in SGML", grammars.topics_sgml, lambda path: _with_ids(read_topics(path)), "topics.txt"),
@@ -215,7 +217,7 @@ TARGETS = {
         Target("wordnet", grammars.wordnet, _wordnet, text=False),
         Target("folder", grammars.folder, _folder),
         Target("competition", grammars.competition, _competition),
-        Target("judged run", grammars.judged_run, _evaluated),
+        Target("judged run", grammars.judged_run, _evaluate_files),
         Target("rules", grammars.rules, read_rules, "rules.toml", text=False),
         Target("settings", grammars.settings, lambda path: read_settings(path, FLAGS), "shaketable.toml", text=False),
         Target(

@@ -30,7 +30,7 @@ LENGTH = 3
 
 
 def toy(seed: int, most: int):
-    """Sets over six words, and a ranker that gives each of the 216 texts of three words any score, often 0 or 1."""
+    """Return sets over six words, and a ranker with random scores, often 0 or 1, for the 216 texts of three words."""
     rng = np.random.default_rng(seed)
     lists = {word: [o for o in rng.choice(list(WORDS), rng.integers(3)).tolist() if o != word] for word in WORDS}
     sets = build_from_lists(Given(lists), dict.fromkeys(WORDS, 2), most)
@@ -205,9 +205,9 @@ def test_a_list_is_ranked_as_everywhere():
 
 
 def failures(reading, samples: int, documents: int, lists: int = 1500) -> float:
-    """The share of lists that are certified at 1 by means of draws although the expectations are in another order.
+    """Return the share of lists that draws certify at 1 although the expectations have another order.
 
-    All documents have nearly the same expectation and no shift, so that chance alone decides who is first.
+    All documents have nearly the same expectation and no shift, so that the first document is random.
     """
     rng = np.random.default_rng(documents)
     failed = 0

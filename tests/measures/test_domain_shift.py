@@ -150,7 +150,7 @@ def test_cells_by_hand():
         ("a", "b"): 25.0,
         ("all", "b"): -50.0,
     }
-    # each query lost half, whichever are drawn
+    # each query lost half, so that every draw loses half
     assert (found["b", "a"].low, found["b", "a"].high) == pytest.approx((-50, -50))
     assert mean_drop_of_cells(CELLS) == pytest.approx(-0.25)
     assert found["b", "a"].comparison.n == 2

@@ -154,13 +154,13 @@ def test_rbo_is_the_endless_sum_of_extrapolated_agreement(before: list[str], aft
         return
     short, long = sorted((before, after), key=len)
 
-    def shared(depth: int) -> int:
+    def count_shared(depth: int) -> int:
         return len(set(short[:depth]) & set(long[:depth]))
 
     def agreement(depth: int) -> float:
         depth = min(depth, len(long))
         unseen = max(depth - len(short), 0)
-        return (shared(depth) + unseen * shared(len(short)) / len(short)) / depth
+        return (count_shared(depth) + unseen * count_shared(len(short)) / len(short)) / depth
 
     endless = sum((1 - p) * p ** (d - 1) * agreement(d) for d in range(1, 400))
     assert RBO(p=p).between(before, after) == pytest.approx(endless, abs=1e-8)

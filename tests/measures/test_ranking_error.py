@@ -22,7 +22,7 @@ def test_without_ties_by_hand() -> None:
     # the true order is a b c d; b and c are swapped, so two of four are wrong
     grades = {"a": 3, "b": 2, "c": 1, "d": 0}
     listed = ["a", "c", "b", "d"]
-    # a is right, and best: demotion counts. d is right: promotion counts. b is wrong already, whatever it does
+    # a is right, and best: demotion counts. d is right: promotion counts. b is wrong in any case
     found = ranking_error(listed, grades, {"a": [1, 2], "b": [1], "d": [4, 3]})
     assert found == RankingError(0.5, 0.5, 1.0, 0.75, 2 / 3, 1.0, 4, 3)
 
@@ -104,8 +104,8 @@ def order(documents: dict[str, Text], weights: list[float]) -> list[str]:
     )
 
 
-def enumerated(documents: dict[str, Text], weights: list[float]) -> dict[str, list[int]]:
-    """The rank of every neighbour of each document in the list where it alone was changed."""
+def enumerate_neighbour_ranks(documents: dict[str, Text], weights: list[float]) -> dict[str, list[int]]:
+    """Return the rank of every neighbour of each document, in the list with only this document changed."""
     return {
         docno: [order(documents | {docno: other}, weights).index(docno) + 1 for other in neighbours(text)]
         for docno, text in documents.items()
@@ -117,7 +117,7 @@ def test_the_boundary_error_never_exceeds_the_bound(
     weights: list[float], texts: list[Text], grades: list[int], attacked: set[str]
 ) -> None:
     documents, graded = dict(zip(DOCNOS, texts, strict=True)), dict(zip(DOCNOS, grades, strict=True))
-    listed, reached = order(documents, weights), enumerated(documents, weights)
+    listed, reached = order(documents, weights), enumerate_neighbour_ranks(documents, weights)
     every = ranking_error(listed, graded, reached)
     assert every.boundary <= every.bound
     assert every.robust == pytest.approx(every.natural + every.boundary)
@@ -139,7 +139,7 @@ def test_without_ties_it_equals_the_formula_of_the_paper(
     weights: list[float], texts: list[Text], grades: list[int]
 ) -> None:
     documents, graded = dict(zip(DOCNOS, texts, strict=True)), dict(zip(DOCNOS, grades, strict=True))
-    listed, reached = order(documents, weights), enumerated(documents, weights)
+    listed, reached = order(documents, weights), enumerate_neighbour_ranks(documents, weights)
     wrong = crossing = moved = 0
     for docno in DOCNOS:
         rank, true = listed.index(docno) + 1, 4 - graded[docno]
@@ -158,8 +158,10 @@ def test_a_toy_ranker_by_enumeration() -> None:
     # Scores 4, 2, 1, 0, so the list is a b c d. One word changes a by -2 to +2, b and c by -1 to +2, d by 0 to +2.
     # Ties go to the larger docno: b reaches 4 and passes a; c reaches 3 and passes b; d reaches 2 and passes b and c;
     # a falls to 2, where b passes it.
-    found = ranking_error(order(documents, weights), {"a": 3, "b": 2, "c": 1}, enumerated(documents, weights))
+    found = ranking_error(
+        order(documents, weights), {"a": 3, "b": 2, "c": 1}, enumerate_neighbour_ranks(documents, weights)
+    )
     assert (found.natural, found.boundary, found.robust, found.bound) == (0.0, 1.0, 1.0, 1.0)
     # with b, c and d of one grade, of these only b reaches the first rank
-    tied = ranking_error(order(documents, weights), {"a": 1}, enumerated(documents, weights))
+    tied = ranking_error(order(documents, weights), {"a": 1}, enumerate_neighbour_ranks(documents, weights))
     assert (tied.natural, tied.boundary, tied.robust, tied.bound) == (0.0, 0.5, 0.5, 1.0)

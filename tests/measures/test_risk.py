@@ -128,7 +128,7 @@ def test_trec_2012_table_agrees_with_itself() -> None:
     for values, printed in ((geo_0, geo_0_rank), (geo_5, geo_5_rank), (geo_20, geo_20_rank)):
         assert np.all(
             np.diff(rank_systems(values)[np.argsort(printed)]) >= 0
-        )  # what is printed equal is told apart unseen
+        )  # the unrounded values differ where the printed ones are equal
     # the runs it marks as significant at α = 5, and no other
     assert (student_p_value(t_5, 50) < 0.05).tolist() == [False, False, False, False, True, False, False, True, True]
 
@@ -478,13 +478,13 @@ def test_slopes_are_differences(seed, alpha):
     x = rng.uniform(0.05, 1, (rng.integers(1, 4) + 1, rng.integers(2, 7)))
     step = 1e-6
 
-    def moved(topic: int, by: float):
+    def shift_topic(topic: int, by: float):
         y = x.copy()
         y[-1, topic] += by
         return y
 
     for topic in range(x.shape[1]):
-        up, down = moved(topic, step), moved(topic, -step)
+        up, down = shift_topic(topic, step), shift_topic(topic, -step)
         rise = (geo_risk(up, alpha)[-1] - geo_risk(down, alpha)[-1]) / (2 * step)
         assert geo_risk_slope(x, alpha)[topic] == pytest.approx(rise, rel=1e-4, abs=1e-6)
         rise = (u_risk(up[-1], x[0], alpha) - u_risk(down[-1], x[0], alpha)) / (2 * step)

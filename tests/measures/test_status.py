@@ -44,7 +44,7 @@ def classify(*findings: Finding, facet: str = TYPOS) -> list[str]:
         (drop(-30, -40, -20), "fail"),
         (drop(-30, -56, -4), "warn"),  # a loss for sure, but the warn threshold is not excluded
         (drop(-30, -40, -10, n=19), "inconclusive"),
-        (drop(-30, -35, -25, n=5), "fail"),  # wholly beyond the fail threshold, whatever n is
+        (drop(-30, -35, -25, n=5), "fail"),  # wholly beyond the fail threshold, for any n
         (drop(-30, np.nan, np.nan), "inconclusive"),
         (drop(-30, -30, -30), "fail"),  # an interval without a width
     ],

@@ -74,7 +74,7 @@ class _Finder(ast.NodeVisitor):
         start, end = self._position(node.lineno, node.col_offset), self._position(node.end_lineno, node.end_col_offset)
         before = " ".join(self.source[start:end].split())
         if isinstance(node, ast.expr):
-            after = f"({after})"  # whatever stands around it
+            after = f"({after})"  # independent of the context
         if operator == "constant" and self.is_default:
             operator = "default"
         place = ".".join(self.names)

@@ -42,7 +42,7 @@ class Agreement(NamedTuple):
 
 
 def agreement(language: Parser, wrong: list[str] | None = None) -> Agreement:
-    """A tool against the hand; `wrong` collects what it got wrong, to be looked at."""
+    """Return the agreement of a parser with the hand-made tags; `wrong` collects the errors."""
     right = read()
     tags = lemmas = total = 0
     ends, phrases = [0, 0], [0, 0]

@@ -55,7 +55,7 @@ def test_laws(word: str, words: frozenset[str]) -> None:
 
 
 def wordnet_folder(folder: Path, **words: dict[str, int]) -> Path:
-    """A WordNet of these words and numbers of senses."""
+    """Write a WordNet of these words and numbers of senses."""
     folder.mkdir(parents=True)
     for pos in ("noun", "verb", "adj", "adv"):
         lines = [

@@ -42,7 +42,7 @@ def tool(name: str) -> Parser:
 
 
 def law(text: str, parsed: Parsed) -> None:
-    """What holds of every text that any tool read."""
+    """Check the invariants of every parsed text."""
     assert "".join(text.split()) == "".join(parsed.list_words()), "no character is lost but spaces"
     assert all(word and not any(map(str.isspace, word)) for word in parsed.list_words())
     ends = [0, *(span.end for span in parsed.sentences)]

@@ -29,7 +29,7 @@ LISTS = {"boat": ["BOAT", "ship", "motor boat", "Ship", "u2", "life-boat", "vess
 
 
 def everything(folder: Path) -> list:
-    """A source of each kind, of files in a folder."""
+    """Return a synonym source of each type, with files in a folder."""
     (folder / "v.txt").write_text(VECTORS)
     (folder / "n.json").write_text(json.dumps(LISTS))
     (folder / "mine.tsv").write_text("boat\tship\tBoat\tvessel\nship\tboat\n")

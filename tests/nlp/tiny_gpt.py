@@ -47,7 +47,7 @@ def tiny_gpt() -> Path:
 
 
 def make_gpt(size: int, **settings):
-    """A GPT-2 with random weights that are large enough for its answers to differ."""
+    """Return a GPT-2 with random weights, large enough that its answers differ."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
     sizes = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": POSITIONS, "bos_token_id": 0, "eos_token_id": 0}

@@ -21,7 +21,7 @@ def context(
     language: Parser | None = None,
     seed: int = 0,
 ) -> ProbeContext:
-    """Documents that are judged 1 for one query, unless it is said otherwise."""
+    """Documents with grade 1 for one query by default."""
     queries = queries or {"q": "old boats"}
     qrels = qrels or {"q": dict.fromkeys(docs, 1)}
     corpus = MemoryCorpus({docno: Doc(doc) if isinstance(doc, str) else doc for docno, doc in docs.items()})
@@ -30,13 +30,13 @@ def context(
 
 
 def one(probe: Probe, text: str, query: str = "old boats", seed: int = 0) -> TextPair | Skipped:
-    """What a probe makes of one text."""
+    """Return the result of a probe on one text."""
     (found,) = probe.draw_pairs(context({"d": text}, queries={"q": query}, seed=seed))
     return found
 
 
 def after(probe: Probe, text: str, query: str = "old boats", seed: int = 0) -> str:
-    """The text that a probe makes of another."""
+    """Return the changed text of a probe."""
     found = one(probe, text, query, seed)
     assert isinstance(found, TextPair), found
     return found.first.body

@@ -99,7 +99,7 @@ TEXTS = {
 }
 
 
-def parsed(text: str) -> Parsed:
+def parse(text: str) -> Parsed:
     return RuleBasedParser().parse([text])[0]
 
 
@@ -346,12 +346,12 @@ def test_the_published_list_of_typos(shared_data: Path):
 
 
 def split(text: str) -> list[list[str]]:
-    found = parsed(text)
+    found = parse(text)
     return [found.list_words(span) for span in found.sentences]
 
 
 def test_all_words_are_shuffled():
-    words = " ".join(parsed(TEXT).list_words())
+    words = " ".join(parse(TEXT).list_words())
     found = one(ShuffleWords(), TEXT)
     assert found.second.body == words
     assert sorted(found.first.body.split()) == sorted(words.split())
@@ -360,7 +360,7 @@ def test_all_words_are_shuffled():
 
 
 def test_noun_phrases_stay_whole_where_they_should():
-    found = parsed(TEXT)
+    found = parse(TEXT)
     shuffled = after(ShuffleWords(keep_phrases=True), TEXT)
     inside = after(ShuffleSentenceWords(keep_phrases=True), TEXT)
     for chunk in found.chunks:
@@ -390,7 +390,7 @@ def _changes(text: str, seed: int) -> bool:
 
 @pytest.mark.parametrize("probe", [ShuffleNounPhrases(), ReverseNounPhrases()], ids=repr)
 def test_noun_phrases_change_places(probe):
-    before = parsed(TEXT)
+    before = parse(TEXT)
     phrases = [" ".join(before.list_words(chunk)) for chunk in before.chunks]
     rest = _without(before.list_words(), phrases)
     moved = after(probe, TEXT)
@@ -402,7 +402,7 @@ def test_noun_phrases_change_places(probe):
 
 
 def _without(words: list[str], phrases: list[str]) -> list[str]:
-    """The words that are in no phrase, with a mark where one stood."""
+    """Return the words outside all phrases, with a mark in place of each phrase."""
     text = f" {' '.join(words)} "
     for phrase in phrases:
         text = text.replace(f" {phrase} ", " # ", 1)
@@ -410,7 +410,7 @@ def _without(words: list[str], phrases: list[str]) -> list[str]:
 
 
 def _slots(words: list[str], rest: list[str], phrases: list[str]) -> list[str]:
-    """What stands where the phrases stood; fails if anything else moved."""
+    """Return the words in place of the phrases; fail if any other word moved."""
     found = []
     for item in rest:
         if item == "#":
@@ -432,15 +432,15 @@ def test_noun_phrases_by_hand():
 
 
 def test_some_words_are_shuffled():
-    words = parsed(TEXT).list_words()
+    words = parse(TEXT).list_words()
     moved = sum(a != b for a, b in zip(after(ShuffleSomeWords(), TEXT).split(), words, strict=True))
-    assert 0 < moved <= len(parsed(TEXT).chunks)
+    assert 0 < moved <= len(parse(TEXT).chunks)
 
 
 def test_prepositions_change_places():
     text = "The boat of the man with the dog sailed from Genoa to Rome."
-    words = parsed(text).list_words()
-    where = {i for i, token in enumerate(parsed(text).tokens) if token.tag == "ADP"}
+    words = parse(text).list_words()
+    where = {i for i, token in enumerate(parse(text).tokens) if token.tag == "ADP"}
     assert [words[i] for i in sorted(where)] == ["of", "with", "from", "to"]
     seen = set()
     for seed in range(8):
@@ -457,7 +457,7 @@ def test_prepositions_change_places():
 def test_prepositions_as_published():
     """Where a preposition begins, in characters, is taken for the number of a token: here 2, 9 and 14."""
     text = "A of b c by d in e f g h i j k l m n"
-    tokens = parsed(text).tokens
+    tokens = parse(text).tokens
     places = [i for i, token in enumerate(tokens) if token.tag == "ADP"]
     begins = [find_offsets(text, tokens)[i].start for i in places]
     assert (places, begins) == ([1, 4, 6], [2, 9, 14])

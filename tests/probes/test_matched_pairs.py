@@ -124,37 +124,37 @@ class Sentences:
         return parsed
 
 
-def measured(name, **how):
+def measure(name, **how):
     return build_pools(context(**how))["q"].measure(name)
 
 
 def test_characteristics_by_hand():
-    assert measured("relevance").tolist() == [2, 0, 1, 0, 1]
-    assert measured("length").tolist() == [3, 2, 4, 3, 5]
-    assert measured("tf").tolist() == [[2, 1], [0, 1], [1, 1], [0, 0], [4, 0]]
-    assert measured("sum_tf").tolist() == [3, 1, 2, 0, 4]
-    assert measured("overlap").tolist() == pytest.approx([1.0, 0.5, 0.5, np.nan, 0.8], nan_ok=True)
-    assert measured("coverage").tolist() == [2, 1, 2, 0, 1]
-    assert measured("first_match").tolist() == pytest.approx([0, 0, 0, np.nan, 0], nan_ok=True)
-    assert measured("distance").tolist() == pytest.approx([0, np.nan, 0, np.nan, np.nan], nan_ok=True)
-    assert measured("window").tolist() == pytest.approx([2, np.nan, 2, np.nan, np.nan], nan_ok=True)
-    assert measured("phrase").tolist() == pytest.approx([0, np.nan, 0, np.nan, np.nan], nan_ok=True)
-    assert measured("other_words").tolist() == [0, 1, 2, 3, 1]
-    assert measured("evenness").tolist() == pytest.approx([-5, -1, -2, np.nan, -16], nan_ok=True)
+    assert measure("relevance").tolist() == [2, 0, 1, 0, 1]
+    assert measure("length").tolist() == [3, 2, 4, 3, 5]
+    assert measure("tf").tolist() == [[2, 1], [0, 1], [1, 1], [0, 0], [4, 0]]
+    assert measure("sum_tf").tolist() == [3, 1, 2, 0, 4]
+    assert measure("overlap").tolist() == pytest.approx([1.0, 0.5, 0.5, np.nan, 0.8], nan_ok=True)
+    assert measure("coverage").tolist() == [2, 1, 2, 0, 1]
+    assert measure("first_match").tolist() == pytest.approx([0, 0, 0, np.nan, 0], nan_ok=True)
+    assert measure("distance").tolist() == pytest.approx([0, np.nan, 0, np.nan, np.nan], nan_ok=True)
+    assert measure("window").tolist() == pytest.approx([2, np.nan, 2, np.nan, np.nan], nan_ok=True)
+    assert measure("phrase").tolist() == pytest.approx([0, np.nan, 0, np.nan, np.nan], nan_ok=True)
+    assert measure("other_words").tolist() == [0, 1, 2, 3, 1]
+    assert measure("evenness").tolist() == pytest.approx([-5, -1, -2, np.nan, -16], nan_ok=True)
     idf = np.log([5 / 3, 5 / 3])
-    assert measured("rarity")[2] == pytest.approx(idf.mean())
-    assert measured("idf_overlap")[0] == pytest.approx((2 * idf[0] + idf[1]) / 3)
+    assert measure("rarity")[2] == pytest.approx(idf.mean())
+    assert measure("idf_overlap")[0] == pytest.approx((2 * idf[0] + idf[1]) / 3)
 
 
 def test_readability_and_sentences_by_hand():
     texts = {"d1": ("One short one. Two.", 1), "d2": ("", 0)}
-    assert measured("sentences", texts=texts).tolist() == [2, 1]
+    assert measure("sentences", texts=texts).tolist() == [2, 1]
     grade = 5.88 * 14 / 4 - 29.6 * 2 / 4 - 15.8
-    assert measured("reading_grade", texts=texts)[0] == pytest.approx(grade)
+    assert measure("reading_grade", texts=texts)[0] == pytest.approx(grade)
 
 
 def test_synonyms_count_words_that_the_thesaurus_has():
-    values = measured("synonyms", query="quick start", texts={"a": ("fast rapid start", 1), "b": ("slow", 0)})
+    values = measure("synonyms", query="quick start", texts={"a": ("fast rapid start", 1), "b": ("slow", 0)})
     assert values.tolist() == [2, 0]
 
 

@@ -1,4 +1,4 @@
-"""A linguistic tool for tests that anybody can follow by hand."""
+"""A small parser whose output can be checked by hand."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ def _tag(word: str) -> str:
 
 
 def context(language: Any = None, seed: int = 0) -> ProbeContext:
-    """A ground for probes that bring their own texts."""
+    """Return a context for probes with their own texts."""
     collection = Collection("none", MemoryCorpus({}), {"q": Query("nothing")})
     return ProbeContext(collection, ["q"], language or Toy(), Analyzer(), seed)

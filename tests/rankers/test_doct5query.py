@@ -54,7 +54,7 @@ def counted(monkeypatch) -> list[int]:
 
 
 def own(name: str) -> Collection:
-    """A collection that no other test has: an index that is in use anywhere would be found."""
+    """Return a collection that no other test uses, because an index in use would be shared."""
     return Collection(name, MemoryCorpus(DOCS | {name: Doc(name)}), QUERIES)
 
 

@@ -35,7 +35,7 @@ EXPECTED = [[worth(slate.query, doc.text) for doc in slate.docs] for slate in SA
 
 
 def make_langchain(top_n: int | None = None, key: str = "relevance_score", copies: bool = False):
-    """A compressor with the habits of LangChain's own: it writes its score, if any, into the metadata."""
+    """Return a compressor that, like those of LangChain, writes its score, if any, into the metadata."""
     documents = pytest.importorskip("langchain_core.documents")
 
     class Compressor(documents.BaseDocumentCompressor):

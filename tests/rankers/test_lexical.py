@@ -49,7 +49,7 @@ def zipf(seed: int, count: int, words: int, vocabulary: int = 400) -> list[str]:
 
 
 def by_the_book(model: Lexical, texts: list[str], query: str, text: str) -> float:
-    """The formulas as papers print them, from word lists."""
+    """Compute the formulas of the papers from word lists."""
     words = model.analyzer
     bags = [Counter(words(t)) for t in texts]
     cf = sum(bags, Counter())

@@ -40,13 +40,13 @@ def test_checked_trees_predict_as_they_did(settings):
 
 
 def line(text: str, name: str) -> list[str]:
-    """The numbers of the first line of this name."""
+    """Return the numbers of the first line with this name."""
     (numbers,) = re.findall(rf"^{name}=(.*)$", text, re.MULTILINE)[:1]
     return numbers.split(" ")
 
 
 def with_line(text: str, name: str, numbers: list[str]) -> str:
-    """The text with other numbers in the first line of this name, and the size of the tree put right."""
+    """Replace the numbers of the first line with this name, and correct the size of the tree."""
     old, new = f"\n{name}={' '.join(line(text, name))}\n", f"\n{name}={' '.join(numbers)}\n"
     sizes = line(text, "tree_sizes")
     sizes[0] = str(int(sizes[0]) + len(new) - len(old))
@@ -103,7 +103,7 @@ def test_a_text_that_was_cut_is_refused(text, size):
         TreePredictor(text[:size]).predict(ROWS)
 
 
-def mutated(text: str, rng: ItemRandom) -> str:
+def mutate(text: str, rng: ItemRandom) -> str:
     """One change: a bit, a cut, a line gone or twice, a number that is another, and then sizes that are right again."""
     end = text.index("end of trees")
     kind = rng.randbelow(6)
@@ -125,14 +125,14 @@ def mutated(text: str, rng: ItemRandom) -> str:
 
 
 def fuzz() -> None:
-    """Runs in a process of its own."""
+    """Run in a process of its own."""
     text = grown().model_to_string()
     accepted = 0
     for number in range(500):
         sys.stdout.write(f"{number}\n")
         sys.stdout.flush()
         try:
-            scores = TreePredictor(mutated(text, make_item_rng(0, "trees", number))).predict(ROWS)
+            scores = TreePredictor(mutate(text, make_item_rng(0, "trees", number))).predict(ROWS)
         except BadInput:
             continue
         assert scores.shape == (300,)

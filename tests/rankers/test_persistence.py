@@ -33,7 +33,7 @@ OLD, NEW = filling(a="old", deep__b="old too"), filling(a="new", c="more")
 
 
 def content(folder: Path) -> dict[str, str]:
-    """The card and the files of a model, after a check of every checksum."""
+    """Return the card and the files of a model, after a check of every checksum."""
     stored = read_verified(folder)
     return {"about": stored.metadata["what"]} | {
         name: (stored.files_folder / name).read_text() for name in stored.file_records
@@ -214,7 +214,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path):
 
 
 def killed_everywhere(parent: Path) -> None:
-    """Runs in a process of its own: save over a model, and be killed before the first, the second, ... step on disk."""
+    """Save over a model, and kill the process before the first, the second, ... step on disk."""
     events = ("open", "os.rename", "os.remove", "os.rmdir", "os.mkdir", "shutil.rmtree", "os.chmod", "os.truncate")
     for kind in ("over", "first"):
         for last in range(1, 1000):
@@ -256,7 +256,7 @@ def test_a_kill_at_any_moment_leaves_the_old_model_or_the_new_one(tmp_path):
             found = content(folder) if (folder / "model.json").exists() else None
             assert found in (None, IS)
         outcomes.append((kind, found == IS))
-        save_new(folder)  # and whatever was left behind is swept by the next write
+        save_new(folder)  # the next write removes leftover files
         assert content(folder) == IS
         mine = {"mine.txt"} if kind == "over" else set()
         assert {path.name for path in folder.iterdir()} == {

@@ -25,7 +25,7 @@ TEXTS = ["the red boat on the lake", "a red tea", "tea on the red boat", "the la
 MODEL = learn_ngrams(TEXTS)
 
 
-def found(query: str, text: str) -> dict[str, float]:
+def find_phrases(query: str, text: str) -> dict[str, float]:
     one = np.zeros(1, np.int64)
     phrases = PhraseReader.from_model(MODEL).find_phrases([query], one, [Doc(text)], one)
     return {name: float(values[0]) for name, values in vars(phrases).items()}
@@ -42,7 +42,7 @@ def log(phrase: str) -> float:
 
 
 def test_a_text_by_hand():
-    row = found("the red boat tea", "a boat the red boat of the lake tea")
+    row = find_phrases("the red boat tea", "a boat the red boat of the lake tea")
     # at "boat": boat; at "the": "the red boat"; at "the" (second): a stop-word alone, no phrase; at "tea": tea
     assert row["phrases"] == 2, "boat is part of a longer one"
     assert row["logs"] == pytest.approx(log("the red boat") + log("tea"))
@@ -55,20 +55,20 @@ def test_a_text_by_hand():
 
 
 def test_what_is_missing_counts_if_the_model_knows_it():
-    row = found("red zeppelin lake lake", "a red boat")
+    row = find_phrases("red zeppelin lake lake", "a red boat")
     assert (row["content_words"], row["covered"]) == (3, 1)
     assert row["missing"] == pytest.approx(log("lake")), "once, and the zeppelin not at all"
 
 
 def test_nothing_asked_and_nothing_said():
-    assert set(found("", "").values()) == {0.0}
-    row = found("red", "")
+    assert set(find_phrases("", "").values()) == {0.0}
+    row = find_phrases("red", "")
     assert {name for name, value in row.items() if value} == {"query_length", "content_words", "missing"}
-    assert found("", "tea")["fluency"] < 0
+    assert find_phrases("", "tea")["fluency"] < 0
 
 
 def plainly(query: list[str], text: list[str]) -> dict[str, float]:
-    """The same by tuples of words."""
+    """Compute the same numbers from tuples of words."""
     grams = {
         tuple(query[start:end])
         for start in range(len(query))

@@ -85,7 +85,7 @@ def forget(before: set[str]) -> None:
 
 
 def mark(spec: str) -> Any:
-    """The fingerprint of a spec, as a new process sees it."""
+    """Return the fingerprint of a spec in a new process."""
     before = set(sys.modules)
     ranker = RANKERS.build(spec).open(NOWHERE)
     found = RankerTraits.from_ranker(ranker).fingerprint
@@ -189,7 +189,7 @@ class Plain:
         return plain(query, texts)
 
 
-def enclosed(k: int) -> Callable[..., list[float]]:
+def make_closure(k: int) -> Callable[..., list[float]]:
     return lambda query, texts: [k * value for value in plain(query, texts)]
 
 
@@ -209,7 +209,7 @@ def _from_a_prompt() -> Any:
     ("thing", "reason"),
     [
         (lambda query, texts: plain(query, texts), "it is a lambda"),
-        (enclosed(2), "it is a lambda"),
+        (make_closure(2), "it is a lambda"),
         (Plain(), "it is an object in memory"),
         (partial(plain, "oak"), "it is an object in memory"),
         (_from_a_prompt(), "its module has another object of the name typed"),

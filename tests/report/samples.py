@@ -25,7 +25,7 @@ SYSTEMS = ("bm25", "ql", "rm3(base=ql)")
 
 @use_python_strings()
 def hostile() -> Result:
-    """A result with a hostile text in every position of a text."""
+    """Return a result with a hostile text in every text field."""
     count = len(HOSTILE)
     frame = pd.DataFrame(
         {
@@ -66,14 +66,14 @@ def hostile() -> Result:
 
 
 def scores(topics: int, systems: tuple[str, ...] = SYSTEMS) -> pd.DataFrame:
-    """A score for each topic and system."""
+    """Return a score for each topic and system."""
     values = np.random.default_rng(1).random((topics, len(systems)))
     rows = [(f"q{t}", name, values[t, s]) for t in range(topics) for s, name in enumerate(systems)]
     return pd.DataFrame(rows, columns=["query", "system", "nDCG@10"])
 
 
 def ordinary(task: str = "variance", topics: int = 8) -> Result:
-    """A Result such as a task makes it."""
+    """Return a result in the form of a task."""
     frame = scores(topics)
     means = frame.groupby("system", sort=False, as_index=False)["nDCG@10"].mean()
     means = means.assign(queries=topics, p=[np.nan, 0.04, 1e-7], drop=["-12.5 %", "3.0 %", "0.1 %"])

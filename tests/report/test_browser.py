@@ -80,7 +80,7 @@ def full(audit: Audit, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def answer_of(audit: Audit) -> Verdict:
-    """A verdict of such an audit: one ranker fails on typos, one warns, and the rest passes."""
+    """Return a verdict: one ranker fails on typos, one warns, and the rest passes."""
     rows = audit["query-typos"].tables["per query"]
     words = {"bm25": "inconclusive", "ql": "fail", "rm3": "warn"}
     verdicts = []
@@ -126,8 +126,8 @@ def texts(page: Any, selector: str) -> list[str]:
     return [text.strip() for text in page.locator(selector).all_text_contents()]
 
 
-def shown(page: Any, selector: str) -> Any:
-    """The first element that fits, in its section, which is shown, and its fold, which is open."""
+def show_element(page: Any, selector: str) -> Any:
+    """Show the section of the first matching element, open its fold, and return the element."""
     found = page.locator(selector).first
     found.evaluate("node => { location.hash = node.closest('main > section').id; }")
     page.wait_for_function("node => !node.closest('main > section').hidden", arg=found.element_handle())
@@ -136,8 +136,8 @@ def shown(page: Any, selector: str) -> Any:
 
 
 def table(page: Any, name: str) -> Any:
-    """The table that is kept in a file of this name."""
-    return shown(page, f'table[data-csv="tables/{name}"]')
+    """Show and return the table of a CSV file."""
+    return show_element(page, f'table[data-csv="tables/{name}"]')
 
 
 def column(found: Any, heading: str) -> list[str]:
@@ -243,7 +243,7 @@ def test_a_mark_leads_to_its_queries_and_a_query_to_its_texts(browser: Any, full
 def test_cells_of_heat_maps_and_rows_of_tables_lead_to_their_queries(browser: Any, full: Path, audit: Audit) -> None:
     frame = audit["query-typos"].tables["per query"]
     with opened(browser, full) as page:
-        cell = shown(page, 'figure[data-detail] path[data-at=\'["ql", "word"]\']')
+        cell = show_element(page, 'figure[data-detail] path[data-at=\'["ql", "word"]\']')
         cell.click()
         drill = page.locator("#drill[open]")
         drill.locator(".found tbody tr").first.wait_for()
@@ -260,7 +260,7 @@ def test_cells_of_heat_maps_and_rows_of_tables_lead_to_their_queries(browser: An
         assert drill.locator("h2").inner_text() == "1-char, bm25"
 
 
-def saved(page: Any, found: Any, form: str) -> tuple[str, str]:
+def download_table(page: Any, found: Any, form: str) -> tuple[str, str]:
     with page.expect_download() as waiting:
         found.locator("xpath=../preceding-sibling::div[1]").get_by_role("button", name=form, exact=True).click()
     return waiting.value.suggested_filename, Path(waiting.value.path()).read_text(encoding="utf-8")
@@ -273,7 +273,7 @@ def test_a_download_is_the_file_that_an_audit_writes(
     write_tables(tmp_path, audit.results, written)
     with opened(browser, full) as page:
         for name in ("query-typos/per-query", "effectiveness/effectiveness", "probes/details"):
-            file, text = saved(page, table(page, f"{name}.csv"), form)
+            file, text = download_table(page, table(page, f"{name}.csv"), form)
             written_to = tmp_path / f"{name}{Path(file).suffix}"
             assert file == f"{name.replace('/', '-')}{Path(file).suffix}"
             assert text == written_to.read_text(encoding="utf-8")
@@ -286,8 +286,8 @@ def test_a_csv_has_every_row_and_no_formula(browser: Any, tmp_path: Path) -> Non
     write_page(tmp_path / "page.html", "An audit", {}, [result], {})
     write_tables(tmp_path, [result])
     with opened(browser, tmp_path / "page.html") as page:
-        found = shown(page, "table[data-table='0']")
-        _, text = saved(page, found, "CSV")
+        found = show_element(page, "table[data-table='0']")
+        _, text = download_table(page, found, "CSV")
         theirs = next(tmp_path.rglob("t.csv")).read_text(encoding="utf-8")
         import csv
 
@@ -314,7 +314,7 @@ def test_hostile_texts_stay_inert(browser: Any, tmp_path: Path) -> None:
     text = render_page(HOSTILE[4], facts, [result], provenance, hostile_answer(), documents)
     path.write_text(text, encoding="utf-8")
     with opened(browser, path) as page:
-        shown(page, "article[id=s1]")
+        show_element(page, "article[id=s1]")
         for fold in page.locator("details").all():
             fold.evaluate("fold => fold.open = true")
         for head in page.locator("article th button").all()[:20]:
@@ -328,7 +328,7 @@ def test_hostile_texts_stay_inert(browser: Any, tmp_path: Path) -> None:
         lead.click()
         page.locator("#drill[open] .found tbody tr").first.wait_for()
         page.keyboard.press("Escape")
-        shown(page, ".scorecard .cell a").click()
+        show_element(page, ".scorecard .cell a").click()
         page.locator("#drill[open] .found tbody tr").first.wait_for()
         assert MORE_HOSTILE[0] in texts(page, "#drill td")
         page.locator("#drill[open] td button").first.click()
@@ -356,11 +356,11 @@ def test_the_policy_lets_no_other_script_run(browser: Any, tmp_path: Path) -> No
 
 def test_hints_are_shown_at_once(browser: Any, full: Path) -> None:
     with opened(browser, full) as page:
-        bar = shown(page, "#s1 figure path:has(title)")
+        bar = show_element(page, "#s1 figure path:has(title)")
         said = bar.locator("title").text_content()
         bar.hover()
         assert page.locator(".tip").inner_text() == said.replace("; ", "\n")
-        shown(page, ".notes .term").hover()
+        show_element(page, ".notes .term").hover()
         assert len(page.locator(".tip").inner_text()) > 40
 
 

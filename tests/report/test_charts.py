@@ -41,7 +41,7 @@ def svg(kind: str, table: pd.DataFrame, x: str, y: str, color: str = "", **more:
 
 
 def marks(root: ElementTree.Element, mark: str) -> list[ElementTree.Element]:
-    """The marks of the data, without axes and legends."""
+    """Return the marks of the data, without axes and legends."""
     groups = [g for g in root.iter(f"{SVG}g") if {f"mark-{mark}", "role-mark"} <= set(g.get("class", "").split())]
     return [child for group in groups for child in group]
 

@@ -231,7 +231,7 @@ def test_tables_report_a_small_number_of_queries(tmp_path: Path) -> None:
 
 
 def data(text: str) -> dict[str, Any]:
-    """The data that the script reads."""
+    """Return the data of the page's script."""
     packed = re.findall(r'<template id="data">(.*?)</template>', text)[0]
     found: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(packed)))
     return found

@@ -70,7 +70,7 @@ def own(value: float, ranker: str = "mine") -> Finding:
 
 
 def rate(panel: str, test: str, count: int, facet: str, ranker: str = "mine", n: int = 50) -> Finding:
-    """A rate of `count` of `n` queries, with generous ends."""
+    """Return a rate of `count` of `n` queries, with a wide interval."""
     values = {str(q): 100.0 * (q < count) for q in range(n)}
     share = 100 * count / n
     ends = max(share - 12, 0.0), min(share + 12, 100.0)
@@ -289,7 +289,7 @@ def test_cautions_and_untested_facets():
 
 
 def crowd(rankers: int) -> Verdict:
-    """A verdict with every facet, hostile names and texts."""
+    """Return a verdict with every facet, and hostile names and texts."""
     names = [f"{HOSTILE} {i}" for i in range(rankers)]
     findings = []
     for i, name in enumerate(names):
@@ -429,13 +429,13 @@ def real() -> Verdict:
     return st.audit("sample", rankers | {"random": Random()}, tasks, runs=False).verdict
 
 
-def failed(found: Verdict, rule: str) -> set[str]:
+def list_failed(found: Verdict, rule: str) -> set[str]:
     return {one.ranker for one in found.gate_results if one.status == "fail" and one.rule == rule}
 
 
 def test_useless_rankers_fail_the_default_gate(real):
-    assert failed(real, HAS_OWN_ORDER) == {"noop", "near", "constant"}
-    assert failed(real, NOT_BELOW_FIRST_STAGE) == {"constant", "random"}
+    assert list_failed(real, HAS_OWN_ORDER) == {"noop", "near", "constant"}
+    assert list_failed(real, NOT_BELOW_FIRST_STAGE) == {"constant", "random"}
     assert {one.ranker for one in real.gate_results} == {"ql", "noop", "near", "constant", "random"}
     assert not {one.status for one in real.gate_results if one.ranker == "ql"} & {"fail"}
     assert real.passed is False
@@ -459,7 +459,7 @@ def test_without_judgements_effectiveness_is_not_tested():
     collection = replace(st.load("sample", split="test"), qrels={})
     done = st.audit(collection, {"ql": "ql", "noop": Noop()}, ["first-stage", "query-typos(draws=1)"], runs=False)
     found = done.verdict
-    assert failed(found, HAS_OWN_ORDER) == {"noop"}
+    assert list_failed(found, HAS_OWN_ORDER) == {"noop"}
     assert {one.status for one in found.gate_results if one.rule == NOT_BELOW_FIRST_STAGE} == {"not tested"}
     assert EFFECTIVENESS not in found.facets
     assert statuses(found, "ql")[TYPOS] in ("pass", "warn")

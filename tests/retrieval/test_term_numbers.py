@@ -62,11 +62,11 @@ def test_rows_are_cached_up_to_the_limit() -> None:
     read: list[str] = []
     vocabulary, _ = fresh()
 
-    def watched(texts):  # type: ignore[no-untyped-def]
+    def record_texts(texts):  # type: ignore[no-untyped-def]
         read.extend(texts := list(texts))
         return vocabulary(texts)
 
-    texts = TextCache(watched, max_terms=4)  # type: ignore[arg-type]
+    texts = TextCache(record_texts, max_terms=4)  # type: ignore[arg-type]
     one, two = Doc("red boat"), Doc("boat", title="blue")
     assert texts.add_rows([one, two, one]).tolist() == [0, 1, 0]
     assert texts.tokens.tolist() == [0, 1, 2, 1]

@@ -37,12 +37,12 @@ def results(executor: Executor | None, rankers: Sequence[str] = RANKERS, tasks: 
 
 
 def pairs(lines: Sequence[str]) -> list[str]:
-    """The requests to all rankers."""
+    """Return the requests to all rankers."""
     return sorted(line.partition(" ")[2] for line in lines)
 
 
 def hands(lines: Sequence[str]) -> set[str]:
-    """The processes that did it."""
+    """Return the ids of the processes that scored."""
     return {line.partition(" ")[0] for line in lines}
 
 
@@ -56,8 +56,8 @@ def experiment(executor: Executor, *rankers: str, **more: Any) -> Experiment:
     )
 
 
-def learned(executor: Executor, folder: Path) -> Run:
-    """The lists of a learner in folds."""
+def rank_in_folds(executor: Executor, folder: Path) -> Run:
+    """Return the lists of a cross-fitted learner."""
     model = experiment(executor).fit_folds("prank(epochs=2)", 3, folder=folder)
     ranker: Any = model.open(load("sample"))
     run: Run = ranker.recorded
@@ -81,21 +81,21 @@ results(make_executor(2, sys.argv[1] or None), tasks=["effectiveness"])
 
 
 def check_driver_killed(home: Path, ray: str | None, again: Executor) -> None:
-    """A killed driver leaves the committed scores and no worker; a second run resumes."""
+    """Check that a killed driver leaves the committed scores and no worker, and that a second run resumes."""
     whole = results(SerialExecutor(), tasks=["effectiveness"])
-    once = pairs(watched.asked())
+    once = pairs(watched.read_scored_pairs())
     forget(home)
     assert in_a_process(DRIVER, ray or "").returncode == -signal.SIGKILL
-    done = watched.asked()
+    done = watched.read_scored_pairs()
     assert 80 <= len(done) < len(once)
     assert all(map(is_gone, hands(done)))
     assert results(again, tasks=["effectiveness"])["results"] == whole["results"]
     # when the ninth chunk of ten pairs begins, four of those before it are committed: four wait beside it
-    assert len(watched.asked()) - len(done) <= len(once) - 40
+    assert len(watched.read_scored_pairs()) - len(done) <= len(once) - 40
 
 
 def is_gone(pid: str) -> bool:
-    """Does the process end within a while?"""
+    """Return True if the process ends soon."""
     until = time.monotonic() + 30
     while Path(f"/proc/{pid}/cmdline").exists() and time.monotonic() < until:
         time.sleep(0.05)
@@ -103,7 +103,7 @@ def is_gone(pid: str) -> bool:
 
 
 def check_nets(executor: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A net is asked elsewhere, and its scores are those that it has here."""
+    """Check that a net has the same scores in a worker as in this process."""
     pytest.importorskip("torch")
     from shaketable.rankers.neural.scoring import NeuralRanker
 

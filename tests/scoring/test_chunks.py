@@ -1,4 +1,4 @@
-"""Chunks take about two seconds of a ranker's work, whatever its speed."""
+"""Chunks take about two seconds of a ranker's time, for slow and fast rankers."""
 
 from __future__ import annotations
 

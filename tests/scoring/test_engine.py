@@ -204,7 +204,7 @@ def test_a_broken_cache_file_is_set_aside_and_said(tmp_path):
     assert ranker.asked > 0
     assert "damaged" in engine.list_warnings()[0]
     (aside,) = tmp_path.glob("s.sqlite.damaged-*")
-    assert aside.read_bytes() == b"this is no database" * 100, "nothing is lost, whoever wrote it"
+    assert aside.read_bytes() == b"this is no database" * 100, "the file is kept, even if another program wrote it"
 
 
 def test_a_damaged_answer_is_asked_for_again_never_served(tmp_path):

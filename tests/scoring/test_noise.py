@@ -63,8 +63,8 @@ def collection() -> Collection:
     return Collection("trees", MemoryCorpus(docs), queries, qrels)
 
 
-def found(model: Jittery, task: str) -> tuple[Any, Mapping[str, Any]]:
-    """The findings and the tables of a task, as texts, so that two missing values are equal."""
+def run_task(model: Jittery, task: str) -> tuple[Any, Mapping[str, Any]]:
+    """Return the findings and the tables of a task as texts, so that two missing values are equal."""
     experiment = Experiment(collection(), {"jittery": model, "bm25": BM25()}, ScoringEngine(), depth=20)
     result = TASKS.build(task).run(experiment)
     return repr(result.findings), {name: frame.to_csv() for name, frame in result.tables.items()}
@@ -75,12 +75,12 @@ TASK_TEXTS = ("variance", "risk", "agreement", "query_typos", "query_variation(t
 
 @pytest.mark.parametrize("task", TASK_TEXTS)
 def test_nothing_that_is_found_rests_on_noise(task):
-    assert found(Jittery(chunk=512), task) == found(Jittery(chunk=7), task)
+    assert run_task(Jittery(chunk=512), task) == run_task(Jittery(chunk=7), task)
 
 
 @pytest.mark.parametrize("task", TASK_TEXTS)
 def test_and_it_would_without_knowing_of_it(task):
-    assert found(Jittery(0.0, chunk=512), task) != found(Jittery(0.0, chunk=7), task)
+    assert run_task(Jittery(0.0, chunk=512), task) != run_task(Jittery(0.0, chunk=7), task)
 
 
 def test_such_neighbours_are_reported_as_ties():

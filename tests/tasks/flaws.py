@@ -25,7 +25,7 @@ PENALTY = 10.0
 
 
 def normalise(text: str) -> frozenset[str]:
-    """The words of a text without case, accents and Unicode form."""
+    """Return the words of a text without case, accents and Unicode form."""
     plain = unicodedata.normalize("NFKD", text).casefold()
     return frozenset(re.findall("[a-z]{2,}", "".join(c for c in plain if not unicodedata.combining(c))))
 
@@ -46,7 +46,7 @@ def documents_by_word() -> Mapping[str, list[str]]:
 
 @cache
 def recognise(text: str) -> str:
-    """The document that shares most words with the text."""
+    """Return the document that shares most words with the text."""
     known = documents_by_word()
     return max(Counter(docno for word in normalise(text) for docno in known.get(word, ())).items(), key=lambda x: x[1])[
         0

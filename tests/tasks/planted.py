@@ -11,7 +11,9 @@ SHORT, LONG = "short", "long"
 FILLER = "bark root leaf twig seed cone moss fern".split()
 
 
-def planted(name: str, rules: Mapping[str, str], queries: int = 30, train: int = 0, title: bool = False) -> Collection:
+def make_planted_collection(
+    name: str, rules: Mapping[str, str], queries: int = 30, train: int = 0, title: bool = False
+) -> Collection:
     """Queries of several kinds, each a word of its own that four documents have, of four lengths.
 
     By its rule the shortest or the longest of them is relevant, and no other. With `train`, so many queries of each

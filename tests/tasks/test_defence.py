@@ -272,8 +272,8 @@ def test_an_audit_that_names_no_task_does_not_train():
     assert list_default_tasks() == [name for name in TASKS if name not in trains | of_a_kind]
 
 
-def measured(text: str, **values) -> DefendedRanker:
-    """Values by measure, of as many queries as there are; those that are not given are all alike."""
+def make_defended_ranker(text: str, **values) -> DefendedRanker:
+    """Return a ranker with these values by measure and query; missing measures are constant."""
     count = len(next(iter(values.values())))
     rows = {name: values.get(name.replace(" ", "_").replace("@", ""), [0.5] * count) for name in MEASURES}
     by_query = {name: {f"q{i}": float(v) for i, v in enumerate(row)} for name, row in rows.items()}
@@ -286,9 +286,9 @@ def test_stars_are_against_the_best_baseline_in_the_direction_that_is_better(cou
 
     noise = np.arange(count) % 3 / 100
     groups = {
-        "standard": [measured("standard", clean_RR10=0.5 + noise, LSD=20 + noise)],
-        "at": [measured("at", clean_RR10=0.3 + noise, LSD=10 + noise)],
-        "piat": [measured("piat", clean_RR10=0.6 - noise, LSD=15 + 2 * noise)],
+        "standard": [make_defended_ranker("standard", clean_RR10=0.5 + noise, LSD=20 + noise)],
+        "at": [make_defended_ranker("at", clean_RR10=0.3 + noise, LSD=10 + noise)],
+        "piat": [make_defended_ranker("piat", clean_RR10=0.6 - noise, LSD=15 + 2 * noise)],
     }
     compared = compare_with_baselines(groups, 0).set_index("measure")
     assert set(compared["defence"]) == {"piat"}

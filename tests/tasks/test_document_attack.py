@@ -40,7 +40,7 @@ DOCS, PUSH = 127, 5.5
 
 
 def value(query: str, body: str) -> float:
-    """A number of its own for each of 127 documents; each "up" is worth five and a half of them, each "down" as bad."""
+    """Return a distinct score for each of 127 documents; each "up" adds 5.5 ranks, each "down" removes as many."""
     asked, number = re.search(r"\d+", query), re.search(r"number (\d+)", body)
     place = int(number[1]) * (int(asked[0]) + 2 if asked else 1) % DOCS if number else 0
     words = body.split()
@@ -144,17 +144,17 @@ def attack(on: Experiment, **settings) -> Result:
 
 
 def order(query: str, texts: Mapping[str, str], sign: int = 1) -> list[str]:
-    """The list by hand: higher values first, then higher docnos."""
+    """Sort by value, then by docno, both descending."""
     return sorted(texts, key=lambda docno: (sign * value(query, texts[docno]), docno), reverse=True)
 
 
-def listed(collection: Collection, qid: str) -> dict[str, str]:
+def list_texts(collection: Collection, qid: str) -> dict[str, str]:
     return {docno: collection.docs[docno].text for docno in collection.candidates[qid]}
 
 
-def place(collection: Collection, qid: str, docno: str, body: str, sign: int = 1) -> int:
-    """The rank of a document with this text in the list of a query."""
-    texts = listed(collection, qid) | {docno: body}
+def compute_rank(collection: Collection, qid: str, docno: str, body: str, sign: int = 1) -> int:
+    """Return the rank of a document with this text in the list of a query."""
+    texts = list_texts(collection, qid) | {docno: body}
     return 1 + order(collection.queries[qid].text, texts, sign).index(docno)
 
 
@@ -168,7 +168,7 @@ class TestTargets:
             for row in some.to_dict("records"):
                 first, last = map(int, row["range"].split("-"))
                 assert first <= row["before"] <= last
-                assert row["before"] == place(numbers, qid, row["document"], numbers.docs[row["document"]].text)
+                assert row["before"] == compute_rank(numbers, qid, row["document"], numbers.docs[row["document"]].text)
 
     def test_none_is_relevant_unless_any_may_be(self, numbers):
         def grades(result: Result) -> set[int | None]:
@@ -179,7 +179,7 @@ class TestTargets:
         assert grades(attack(experiment(numbers), any_grade=True)) == {0, 1, None}
 
     def test_ranges_without_a_document_that_may_be_attacked(self, numbers):
-        grades = dict.fromkeys(order("query 0", listed(numbers, "q0"))[10:30], 1)
+        grades = dict.fromkeys(order("query 0", list_texts(numbers, "q0"))[10:30], 1)
         result = attack(experiment(replace(numbers, qrels={"q0": grades})))
         assert result.tables["targets"]["range"].iloc[0] == "31-40"
         assert len(result.tables["targets"]) == 7
@@ -226,7 +226,7 @@ class TestTargets:
 
 def best(numbers: Collection, qid: str, docno: str, word: str = "up", times: Sequence[int] = (1, 3)) -> int:
     body = numbers.docs[docno].text
-    ends = [place(numbers, qid, docno, f"{word} " * n + body) for n in times]
+    ends = [compute_rank(numbers, qid, docno, f"{word} " * n + body) for n in times]
     return min(ends) if word == "up" else max(ends)
 
 
@@ -285,8 +285,8 @@ class TestNumbers:
         assert all(len(docs) == 9 for docs in changed.values())
         before, after = {}, {}
         for qid, query in numbers.queries.items():
-            before[qid] = order(query.text, listed(numbers, qid))
-            after[qid] = order(query.text, listed(numbers, qid) | changed[qid])
+            before[qid] = order(query.text, list_texts(numbers, qid))
+            after[qid] = order(query.text, list_texts(numbers, qid) | changed[qid])
         (row,) = result.tables["damage in full"].to_dict("records")
         wanted = [ir_measures.parse_measure(name) for name in ("RR@10", "RR@100", "nDCG@10")]
         for kind, orders in (("clean", before), ("robust", after)):
@@ -308,7 +308,9 @@ class TestNumbers:
         assert row["Kendall"] == pytest.approx(np.mean(turned))
         errors = [
             ranking_error(
-                before[qid], numbers.qrels[qid], {d: [place(numbers, qid, d, body)] for d, body in changed[qid].items()}
+                before[qid],
+                numbers.qrels[qid],
+                {d: [compute_rank(numbers, qid, d, body)] for d, body in changed[qid].items()},
             )
             for qid in before
         ]
@@ -355,7 +357,7 @@ class TestGoals:
         result = attack(experiment(numbers), recipes=(step,), goal="top(k=5)")
         for row in result.tables["targets"].to_dict("records"):
             body = numbers.docs[row["document"]].text
-            ends = [place(numbers, row["query"], row["document"], "up " * n + body) for n in range(1, 31)]
+            ends = [compute_rank(numbers, row["query"], row["document"], "up " * n + body) for n in range(1, 31)]
             needed = next((n for n, end in enumerate(ends, 1) if end <= 5), 30)
             assert row["trials"] == needed
             assert row["after"] == ends[needed - 1]
@@ -375,8 +377,8 @@ class TestGoals:
                 assert pair in {("q0", "q1"), ("q2", "q3"), ("q4", "q5")}
                 assert all(docno not in numbers.candidates[qid] for qid in pair)
                 body = numbers.docs[docno].text
-                assert [first["before"], second["before"]] == [place(numbers, qid, docno, body) for qid in pair]
-                ends = [[place(numbers, qid, docno, "up " * n + body) for qid in pair] for n in (1, 3)]
+                assert [first["before"], second["before"]] == [compute_rank(numbers, qid, docno, body) for qid in pair]
+                ends = [[compute_rank(numbers, qid, docno, "up " * n + body) for qid in pair] for n in (1, 3)]
                 assert [first["after"], second["after"]] == min(ends, key=sum)
         (one, *_) = result.attacked
         assert len(one.queries) == len(one.ranks_before) == len(one.ranks_after) == 2
@@ -386,7 +388,7 @@ class TestGoals:
         for qid, query in numbers.queries.items():
             new = {one.docno: one.doc.text for one in result.attacked if qid in one.queries}
             new |= {d: numbers.docs[d].text for d in targets[targets["query"] == qid]["document"] if d not in new}
-            texts = listed(numbers, qid) | new
+            texts = list_texts(numbers, qid) | new
             robust[qid] = {d: -float(at) for at, d in enumerate(order(query.text, texts))}
             assert len(robust[qid]) == 104
         (mean,) = ir_measures.calc_aggregate([ir_measures.nDCG @ 10], numbers.qrels, robust).values()
@@ -514,7 +516,7 @@ class TestWhatIsLeft:
             assert one.original == numbers.docs[one.docno]
             ((qid, query),) = one.queries.items()
             assert query == numbers.queries[qid].text
-            assert one.ranks_after == (place(numbers, qid, one.docno, one.doc.text),)
+            assert one.ranks_after == (compute_rank(numbers, qid, one.docno, one.doc.text),)
 
 
 class TestDetection:
@@ -547,16 +549,16 @@ class TestTextsOfOthers:
         return path
 
     def test_they_are_tried_as_they_are(self, numbers, file):
-        """A ranker that dislikes "up" puts all of them lower, and that is what counts."""
+        """A ranker that dislikes "up" ranks all of them lower, and the findings report it."""
         result = attack(experiment(numbers, Numbers("other", sign=-1)), adversarial_documents=str(file), recipes=())
         targets = result.tables["targets"]
         wanted = {(one.docno, *one.queries): one.doc.text for one in read_adversarial_documents(file)}
         assert {(row["document"], row["query"]) for row in targets.to_dict("records")} == wanted.keys()
         for row in targets.to_dict("records"):
             body = numbers.docs[row["document"]].text
-            assert row["before"] == place(numbers, row["query"], row["document"], body, sign=-1)
+            assert row["before"] == compute_rank(numbers, row["query"], row["document"], body, sign=-1)
             changed = wanted[row["document"], row["query"]]
-            assert row["after"] == place(numbers, row["query"], row["document"], changed, sign=-1)
+            assert row["after"] == compute_rank(numbers, row["query"], row["document"], changed, sign=-1)
         assert (targets["after"] > targets["before"]).sum() > 40
         assert (targets["trials"] == 1).all()
         assert result.tables["attack"]["success %"].tolist() == [0]
@@ -585,7 +587,7 @@ class TestTextsOfOthers:
         targets = result.tables["targets"].set_index("recipe")["after"].to_dict()
         base = numbers.docs["d050"].text
         assert targets == {
-            f"r against {ranker}": place(numbers, "q1", "d050", "up " * n + base)
+            f"r against {ranker}": compute_rank(numbers, "q1", "d050", "up " * n + base)
             for ranker, n in (("one", 1), ("two", 4))
         }
         assert len(set(targets.values())) == 2
@@ -598,7 +600,9 @@ class TestTextsOfOthers:
         rows = [{"queries": {"q1": "query 1"}, "docno": "d050", "text": body} for body in bodies]
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         result = attack(experiment(numbers), adversarial_documents=str(path))
-        assert result.tables["targets"]["after"].tolist() == [place(numbers, "q1", "d050", body) for body in bodies]
+        assert result.tables["targets"]["after"].tolist() == [
+            compute_rank(numbers, "q1", "d050", body) for body in bodies
+        ]
         assert any(
             "1 texts are further texts" in note and "with the last text of each document" in note
             for note in result.notes
@@ -633,8 +637,8 @@ class TestTextsOfOthers:
         }
         path.write_text(json.dumps(row) + "\n")
         (row,) = attack(experiment(numbers), adversarial_documents=str(path)).tables["targets"].to_dict("records")
-        assert row["before"] == place(numbers, "q1", "d003", "number 3")
-        assert row["after"] == place(numbers, "q1", "d003", "up up number 3")
+        assert row["before"] == compute_rank(numbers, "q1", "d003", "number 3")
+        assert row["after"] == compute_rank(numbers, "q1", "d003", "up up number 3")
 
 
 class TestAudits:
@@ -676,7 +680,7 @@ def test_similarities_where_an_encoder_is_installed(numbers, monkeypatch, tmp_pa
         pytest.skip("no encoder is installed")
     (tmp_path / "own.jsonl").write_text('{"query": "number oak", "text": "number 126 up"}\n')
     new = attack(experiment(numbers), adversarial_documents=str(tmp_path / "own.jsonl"), similarity=True)
-    assert new.tables["targets"]["similarity"].isna().all(), "to a text that nobody knows"
+    assert new.tables["targets"]["similarity"].isna().all(), "the original text is unknown"
     result = attack(experiment(numbers), queries=1, targets=2, similarity=True)
     targets = result.tables["targets"]
     assert targets["similarity"].between(0, 1).all()

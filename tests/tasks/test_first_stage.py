@@ -35,7 +35,7 @@ NOOP, CONSTANT = Scored(lambda place, text: -place), Scored(lambda place, text: 
 BACKWARDS = Scored(lambda place, text: place)
 
 
-def found(experiment: Experiment, ranker: str) -> dict[str, Finding]:
+def find_findings(experiment: Experiment, ranker: str) -> dict[str, Finding]:
     return {one.name: one for one in FirstStage().run(experiment).findings if one.ranker == ranker}
 
 
@@ -43,7 +43,7 @@ def test_numbers_match_their_definitions(experiment):
     values = score_table("nDCG@10", experiment.qrels, experiment.get_runs())
     start, change = values.row("bm25").mean(), values.row("ql") - values.row("bm25")
     success = score_table("Success@10", experiment.qrels, experiment.get_runs())
-    one = found(experiment, "ql")
+    one = find_findings(experiment, "ql")
     assert one[GAIN_OVER_FIRST_STAGE].value == pytest.approx(100 * change.mean() / start)
     assert one[GAIN_AT_DOUBLE_LOSSES].value == pytest.approx(
         100 * np.where(change < 0, 2 * change, change).mean() / start
@@ -54,7 +54,7 @@ def test_numbers_match_their_definitions(experiment):
         assert np.mean(list(finding.values.values())) == pytest.approx(finding.value)
         assert finding.low <= finding.value <= finding.high
         assert finding.against == "bm25"
-    assert not found(experiment, "bm25"), "the first stage is not compared with itself"
+    assert not find_findings(experiment, "bm25"), "the first stage is not compared with itself"
 
 
 def test_weights_count(experiment):
@@ -65,7 +65,7 @@ def test_weights_count(experiment):
     values = score_table("nDCG@10", heavy.qrels, heavy.get_runs())
     weights = [heavy.weights[qid] for qid in values.topics]
     before, after = (np.average(values.row(name), weights=weights) for name in ("bm25", "ql"))
-    one = found(heavy, "ql")
+    one = find_findings(heavy, "ql")
     assert one[GAIN_OVER_FIRST_STAGE].value == pytest.approx(100 * (after - before) / before)
     added = one[GAIN_OVER_FIRST_STAGE].values
     assert np.average([added[q] for q in values.topics], weights=weights) == pytest.approx(
@@ -78,8 +78,10 @@ def test_an_order_of_its_own(collection):
     experiment = Experiment(collection, models, seed=1)
     own = {one.ranker: one.value for one in FirstStage().run(experiment).findings if one.name == OWN_ORDER_SHARE}
     assert own == {"noop": 0, "constant": 0, "backwards": 100}
-    assert found(experiment, "backwards")[OWN_ORDER_SHARE].against == "bm25", "which need not be among the rankers"
-    assert found(experiment, "noop")[GAIN_OVER_FIRST_STAGE].value == 0
+    assert find_findings(experiment, "backwards")[OWN_ORDER_SHARE].against == "bm25", (
+        "the first stage need not be among the rankers"
+    )
+    assert find_findings(experiment, "noop")[GAIN_OVER_FIRST_STAGE].value == 0
 
 
 @pytest.mark.parametrize(
@@ -101,8 +103,8 @@ def test_which_ranker_is_the_first_stage(collection, models, first_stage, baseli
 def test_candidates_of_the_collection_are_the_first_stage(collection):
     lists = {qid: {"d03": 2.0, "d01": 1.0} for qid in collection.queries}
     experiment = Experiment(replace(collection, candidates=lists), {"noop": NOOP, "ql": RANKERS.build("ql")})
-    assert found(experiment, "noop")[OWN_ORDER_SHARE].value == 0
-    assert found(experiment, "ql")[OWN_ORDER_SHARE].against == "the candidates as they came"
+    assert find_findings(experiment, "noop")[OWN_ORDER_SHARE].value == 0
+    assert find_findings(experiment, "ql")[OWN_ORDER_SHARE].against == "the candidates as they came"
     flat = {qid: dict.fromkeys(of, 1.0) for qid, of in lists.items()}
     with pytest.raises(NotApplicable, match="came in no order"):
         FirstStage().run(Experiment(replace(collection, candidates=flat), {"ql": RANKERS.build("ql")}))
@@ -143,4 +145,4 @@ def test_a_query_that_the_ranker_has_no_list_for_counts_nothing(collection):
     experiment = Experiment(
         replace(collection, queries=more, qrels={**collection.qrels, "q99": {"d00": 1}}), {"noop": NOOP}
     )
-    assert found(experiment, "noop")[GAIN_OVER_FIRST_STAGE].value == 0
+    assert find_findings(experiment, "noop")[GAIN_OVER_FIRST_STAGE].value == 0

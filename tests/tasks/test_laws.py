@@ -60,7 +60,7 @@ def value(experiment: Experiment, qid: str, scores) -> float:
 
 @pytest.fixture
 def few(experiment: Experiment) -> dict[str, str]:
-    """The queries to which the transform applies, with the changed texts."""
+    """Return the queries to which the transform applies, with the changed texts."""
     found = {qid: " ".join(text.split()[1:]) for qid, text in experiment.texts.items() if "oak" in text.split()}
     assert 0 < len(found) < len(experiment.queries) / 2
     return found

@@ -23,7 +23,16 @@ from shaketable.scoring.store import Store
 from shaketable.tasks import _attack_run
 from shaketable.tasks.llm_ranker import HARMLESS_SENTENCES, LLMRanker
 from shaketable.tasks.runner import list_default_tasks
-from tests.rankers.llm.servers import Reply, as_shown, in_form, lawful, malformed, obedient, passages, serving
+from tests.rankers.llm.servers import (
+    Reply,
+    answer_correctly,
+    answer_input_order,
+    answer_malformed,
+    answer_obediently,
+    format_numbers,
+    passages,
+    serving,
+)
 from tests.tasks.test_tasks import Given
 from tests.toys import Normalised, text
 
@@ -68,7 +77,7 @@ def only(result: Result, table: str) -> dict[str, Any]:
 
 
 def test_a_ranker_that_ignores_the_input_order():
-    result, server = run(lawful, orders=4)
+    result, server = run(answer_correctly, orders=4)
     row = only(result, "order")
     assert (row["queries"], row["orders"]) == (QUERIES, 4)
     assert row["Kendall distance"] == row["new first %"] == row["when repeated"] == 0
@@ -91,11 +100,13 @@ def test_a_ranker_that_ignores_the_input_order():
     assert answers.loc["llm (role)", "answers"] == answers.loc["llm (terse)", "answers"] == 2
     assert answers["answers"].sum() == len(server.bodies)
     assert (answers["malformed %"] == 0).all()
-    assert (result.tables["injection"]["into top 10 %"] == 0).all(), "nobody obeys, and no word of the query came in"
+    assert (result.tables["injection"]["into top 10 %"] == 0).all(), (
+        "the model does not obey, and the instructions have no word of the query"
+    )
 
 
 def test_a_ranker_that_returns_its_input():
-    result, _ = run(as_shown, orders=2, injected=0)
+    result, _ = run(answer_input_order, orders=2, injected=0)
     row = only(result, "order")
     assert row["Kendall distance"] == 1, "the second order is the reverse of the first"
     assert row["new first %"] == 100
@@ -112,7 +123,7 @@ def test_a_ranker_that_returns_its_input():
 
 
 def test_a_sliding_window_leaves_some_of_the_order_for_every_model():
-    result, _ = run(lawful, {"window": 4, "step": 2}, injected=0, worded=0)
+    result, _ = run(answer_correctly, {"window": 4, "step": 2}, injected=0, worded=0)
     row = only(result, "order")
     assert row["Kendall distance"] > 0.2
     assert row["by the questions alone"] == pytest.approx(row["Kendall distance"], abs=0.06)
@@ -125,13 +136,13 @@ def test_self_consistency_removes_the_effect_of_the_input_order():
     """The reversed list is returned as it is. Two of three answers are right, so their centre is."""
     backwards = sorted(range(SIZE), key=lambda i: -(i * 5 % SIZE))
 
-    def misled(prompt: str, body: dict[str, Any]) -> str:
+    def answer_misled(prompt: str, body: dict[str, Any]) -> str:
         shown = [passage.count("x") for passage in passages(prompt)]
-        return as_shown(prompt, body) if shown == backwards else lawful(prompt, body)
+        return answer_input_order(prompt, body) if shown == backwards else answer_correctly(prompt, body)
 
-    result, _ = run(misled, orders=3, injected=0, worded=0)
+    result, _ = run(answer_misled, orders=3, injected=0, worded=0)
     row = only(result, "self-consistency")
-    right, _ = run(lawful, orders=3, injected=0, worded=0)
+    right, _ = run(answer_correctly, orders=3, injected=0, worded=0)
     assert row["one order nDCG@10"] < row["centre nDCG@10"]
     assert row["centre nDCG@10"] == pytest.approx(only(right, "self-consistency")["centre nDCG@10"])
     assert row["to the centre of the others"] < row["to another order"]
@@ -139,7 +150,7 @@ def test_self_consistency_removes_the_effect_of_the_input_order():
 
 
 def test_malformed_answers_are_a_rate():
-    result, server = run(malformed, injected=0, worded=0)
+    result, server = run(answer_malformed, injected=0, worded=0)
     kinds = [sum(map(ord, passages(prompt)[0])) % 3 for prompt in server.prompts]
     row = only(result, "answers")
     assert row["answers"] == len(kinds) == 3 * QUERIES + 2
@@ -150,12 +161,12 @@ def test_malformed_answers_are_a_rate():
     assert {f.name: f.value for f in result.findings}["malformed %"] == row["malformed %"]
     warning = "partly an effect of the repair"
     assert any(warning in note for note in result.notes)
-    fine, _ = run(as_shown, injected=0, worded=0)
+    fine, _ = run(answer_input_order, injected=0, worded=0)
     assert not any(warning in note for note in fine.notes)
 
 
 def test_an_obedient_reader_lets_documents_in():
-    result, _ = run(obedient)
+    result, _ = run(answer_obediently)
     table = result.tables["injection"].set_index("recipe")
     assert table.index.tolist() == [OVERRIDE, "harmless sentences"]
     row = table.loc[OVERRIDE]
@@ -172,7 +183,7 @@ def test_an_obedient_reader_lets_documents_in():
 
 def test_strings_of_others_can_be_injected(shared_data):
     file = shared_data / "attacks" / "injection" / "instructions.jsonl"
-    result, _ = run(lawful, recipes=(f"instruction(file={str(file)!r})",), trials=3)
+    result, _ = run(answer_correctly, recipes=(f"instruction(file={str(file)!r})",), trials=3)
     assert result.tables["injection"]["into top 10 %"].tolist() == [0, 0], "none of them asks for a better rank"
 
 
@@ -183,7 +194,7 @@ def test_repeats_are_requested_again_and_other_lists_are_cached(tmp_path):
     def moody(prompt: str, body: dict[str, Any]) -> str:
         seen[prompt] = seen.get(prompt, 0) + 1
         numbers = list(range(1, len(passages(prompt)) + 1))
-        return in_form(numbers if seen[prompt] == 1 else numbers[::-1])
+        return format_numbers(numbers if seen[prompt] == 1 else numbers[::-1])
 
     result, _ = run(moody, engine=ScoringEngine(Store(tmp_path / "s.sqlite")), repeats=3, injected=0, worded=0)
     assert only(result, "order")["when repeated"] == 1
@@ -191,7 +202,7 @@ def test_repeats_are_requested_again_and_other_lists_are_cached(tmp_path):
 
 
 def test_without_judgements_only_the_movement_is_reported():
-    with serving(as_shown) as server:
+    with serving(answer_input_order) as server:
         bare = small()
         collection = Collection("bare", bare.docs, bare.queries, candidates=bare.candidates)
         experiment = Experiment(collection, {"llm": LLM(server.url)}, depth=SIZE)
@@ -224,11 +235,11 @@ def test_a_pointwise_language_model_is_blind_by_construction():
     assert only(result, "order")["Kendall distance"] == 0
     assert len(result.tables["wording"]) == 2
     assert only(result, "self-consistency")["requests for a list"] == SIZE
-    assert len(server.bodies) == SIZE * (QUERIES + 2 + 2 * 2), "a pair is asked for once, whatever the order"
+    assert len(server.bodies) == SIZE * (QUERIES + 2 + 2 * 2), "a pair is sent once for both orders"
 
 
 def test_short_lists_have_no_document_to_inject_into():
-    with serving(lawful) as server:
+    with serving(answer_correctly) as server:
         experiment = Experiment(small(), {"llm": LLM(server.url)}, depth=8)
         result = LLMRanker(**QUICK).run(experiment)
     assert "injection" not in result.tables
@@ -237,7 +248,7 @@ def test_short_lists_have_no_document_to_inject_into():
 
 def test_a_server_that_fails_is_a_failure_and_not_a_number():
     def partly(prompt: str, body: dict[str, Any]) -> Any:
-        return (400, {"error": "no"}) if f": {text(300, 3)}\n" in prompt else lawful(prompt, body)
+        return (400, {"error": "no"}) if f": {text(300, 3)}\n" in prompt else answer_correctly(prompt, body)
 
     result, _ = run(partly, engine=ScoringEngine(keep_going=True), injected=0, worded=0)
     assert only(result, "order")["queries"] == QUERIES - 1
@@ -250,7 +261,7 @@ def test_orders_of_run_files(shared_data):
     place = shared_data / "rankings" / "corrupted-order"
     files = tuple(str(place / f"bm25-{name}.run.gz") for name in ("ideal", "inverse-ideal", "random"))
     how: dict[str, Any] = {"files": files, "queries": 3, "repeats": 1, "worded": 0, "injected": 0}
-    for reply, distance in ((lawful, 0.0), (as_shown, None)):
+    for reply, distance in ((answer_correctly, 0.0), (answer_input_order, None)):
         with serving(reply) as server:
             experiment = Experiment(
                 load(shared_data / "collections" / "dl19"), {"llm": LLM(server.url, words=60)}, depth=20
@@ -271,7 +282,7 @@ def test_an_audit_runs_it_for_language_models_alone():
     assert "llm_ranker" not in list_default_tasks()
     assert "llm_ranker" not in list_default_tasks([BM25()])
     assert "llm_ranker" in list_default_tasks([BM25(), LLM("http://h/v1")])
-    with serving(obedient) as server:
+    with serving(answer_obediently) as server:
         done = audit(small(), {"mine": f"llm:{server.url}"}, LLMRanker(**QUICK), depth=SIZE)
     assert isinstance(done["llm-ranker"].tables["order"], pd.DataFrame)
     assert "position weight" in done.to_html()

@@ -24,7 +24,7 @@ from shaketable.tasks.runner import list_default_tasks
 
 
 def base(query: str, text: str) -> float:
-    """A score that depends on query and text alone, between 0 and 1."""
+    """Return a score between 0 and 1 that depends on query and text alone."""
     digest = blake2b(f"{query}\t{text}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") / 2**64
 
@@ -33,7 +33,7 @@ def same(scores: Scores, query: str) -> Scores:
     return scores
 
 
-def halved(scores: Scores, query: str) -> Scores:
+def round_to_half(scores: Scores, query: str) -> Scores:
     return scores.astype(np.float16).astype(np.float64)
 
 
@@ -73,7 +73,7 @@ class Opened:
         return self.ranker
 
 
-def compared(
+def compare(
     collection, second: Served, first: Served | None = None, engine: ScoringEngine | None = None, **settings
 ) -> Result:
     experiment = Experiment(
@@ -83,7 +83,7 @@ def compared(
 
 
 def lists_of(collection, ranker: Served) -> Run:
-    """Its lists from an engine of its own, which has no scores of another ranker with this fingerprint."""
+    """Return the lists of a ranker from a new engine, without scores of another ranker with this fingerprint."""
     return Experiment(collection, {"a": Opened(ranker)}, ScoringEngine(), depth=20).get_run("a")
 
 
@@ -98,7 +98,7 @@ def judged_by(result: Result) -> str:
 
 
 def test_a_ranker_is_equal_to_itself(collection):
-    result = compared(collection, Served())
+    result = compare(collection, Served())
     assert judged_by(result) == PARITY_OUTCOMES[0]
     assert number(result, "parity") == number(result, "largest difference") == number(result, "noise floor") == 0
     assert number(result, "Kendall tau") == number(result, "overlap@10") == 1
@@ -112,16 +112,16 @@ def test_cached_scores_hide_no_difference(collection, tmp_path):
     first = Served()
     Experiment(collection, {"a": Opened(first)}, ScoringEngine(store), depth=20).get_run("a")
     second = Served(monotone)
-    result = compared(collection, second, Served(), ScoringEngine(store))
+    result = compare(collection, second, Served(), ScoringEngine(store))
     assert judged_by(result) == PARITY_OUTCOMES[1]
     assert second.asked > 0
     kept = Experiment(collection, {"b": Opened(Served(monotone))}, ScoringEngine(store), depth=20).get_run("b")
     again = Experiment(collection, {"a": Opened(Served())}, ScoringEngine(), depth=20).get_run("a")
-    assert kept == again, "what parity heard is not kept either: it would be served to whoever trusts the fingerprint"
+    assert kept == again, "parity stores no scores, because other tasks would read them by the same fingerprint"
 
 
 def test_a_monotone_map_changes_scores_and_no_list(collection):
-    result = compared(collection, Served(monotone))
+    result = compare(collection, Served(monotone))
     assert judged_by(result) == PARITY_OUTCOMES[1]
     assert number(result, "beyond noise %") == 100
     assert number(result, "lists that change %") == number(result, "new first %") == 0
@@ -138,13 +138,13 @@ def test_a_monotone_map_changes_scores_and_no_list(collection):
 
 
 def test_half_precision_is_seen_with_its_ties(collection):
-    result = compared(collection, Served(halved))
+    result = compare(collection, Served(round_to_half))
     largest = number(result, "largest difference")
     assert 0 < largest <= 2**-12, "half of the last place of float16 below 1"
     assert number(result, "beyond noise %") > 50
     about = result.tables["each ranker"].set_index("ranker")
     assert about.loc["a", "tied %"] == 0
-    old, new = lists_of(collection, Served()), lists_of(collection, Served(halved))
+    old, new = lists_of(collection, Served()), lists_of(collection, Served(round_to_half))
     tied = [list(scores.values()).count(score) > 1 for scores in new.values() for score in scores.values()]
     assert about.loc["b", "tied %"] == pytest.approx(100 * np.mean(tied))
     changed = [rank_docnos(old[qid]) != rank_docnos(new[qid]) for qid in old]
@@ -157,7 +157,7 @@ def test_a_planted_change_on_three_queries_is_found(collection):
     def reverse(scores: Scores, query: str) -> Scores:
         return 1 - scores if query in planted else scores
 
-    result = compared(collection, Served(reverse))
+    result = compare(collection, Served(reverse))
     assert judged_by(result) == PARITY_OUTCOMES[3]
     queries = len(collection.queries)
     assert number(result, "lists that change %") == pytest.approx(100 * 3 / queries)
@@ -180,7 +180,7 @@ def test_changes_below_and_within_the_first_ten_differ(collection):
         scores[order[:2]] = scores[order[1::-1]]
         return scores
 
-    result = compared(collection, Served(swap_last))
+    result = compare(collection, Served(swap_last))
     assert judged_by(result) == PARITY_OUTCOMES[2]
     assert number(result, "first ten that change %") == 0
     assert number(result, "lists that change %") > 0
@@ -188,27 +188,27 @@ def test_changes_below_and_within_the_first_ten_differ(collection):
 
 def test_noise_is_no_difference_but_more_than_noise_is(collection):
     noisy = Served(noise_of=0.01, rng=np.random.default_rng(1))
-    result = compared(collection, noisy, Served(noise_of=0.01, rng=np.random.default_rng(2)))
+    result = compare(collection, noisy, Served(noise_of=0.01, rng=np.random.default_rng(2)))
     assert judged_by(result) == PARITY_OUTCOMES[0]
     assert 0.01 < number(result, "noise floor") <= 0.02
     assert number(result, "lists that change %") > 0, "the noise itself changes lists"
     assert result.tables["each ranker"]["repeated lists that change %"].min() > 0
 
-    def shifted(scores: Scores, query: str) -> Scores:
+    def shift(scores: Scores, query: str) -> Scores:
         return scores + 0.1
 
-    moved = Served(shifted, noise_of=0.01, rng=np.random.default_rng(3))
-    assert number(compared(collection, moved, Served(noise_of=0.01)), "parity") > 0
-    unknown = compared(collection, Served(noise_of=0.01), repeats=0)
+    moved = Served(shift, noise_of=0.01, rng=np.random.default_rng(3))
+    assert number(compare(collection, moved, Served(noise_of=0.01)), "parity") > 0
+    unknown = compare(collection, Served(noise_of=0.01), repeats=0)
     assert np.isnan(unknown.tables["each ranker"]["noise floor"]).all()
-    assert number(unknown, "parity") == 3, "nobody measured the noise, so nothing is put down to it"
+    assert number(unknown, "parity") == 3, "the noise is unknown, so that no difference counts as noise"
 
 
 def test_saturation_is_the_share_at_the_walls(collection):
     def walls(scores: Scores, query: str) -> Scores:
         return np.clip(scores, 0.25, 0.75)
 
-    result = compared(collection, Served(walls))
+    result = compare(collection, Served(walls))
     scores = [s for of in lists_of(collection, Served()).values() for s in of.values()]
     assert number(result, "at the ends %") == pytest.approx(100 * np.mean([s <= 0.25 or s >= 0.75 for s in scores]))
     assert result.tables["each ranker"]["at the ends %"][0] == 0
@@ -234,7 +234,7 @@ def test_rankers_that_cannot_be_compared_are_an_error(collection):
     with pytest.raises(BadInput, match="at least two rankers"):
         st.parity("bm25")
     with pytest.raises(UnknownName, match="no ranker is called 'c'"):
-        compared(collection, Served(), reference="c")
+        compare(collection, Served(), reference="c")
     with pytest.raises(BadInput, match="repeats should be"):
         Parity(repeats=-1)
     assert "parity" not in list_default_tasks()
@@ -250,6 +250,6 @@ def test_query_weights_count_in_list_changes(collection):
     def reverse(scores: Scores, query: str) -> Scores:
         return 1 - scores if query == collection.queries[first].text else scores
 
-    result = compared(heavy, Served(reverse))
+    result = compare(heavy, Served(reverse))
     assert number(result, "lists that change %") == pytest.approx(100 * 10 / (10 + len(others)))
     assert any("are weighted by their frequency" in note for note in result.notes)

@@ -28,7 +28,7 @@ from shaketable.tasks._domain_shift import (
 from shaketable.tasks.corpus_shift import CorpusShift, _select_judged_queries, list_document_fields
 from shaketable.tasks.query_type_shift import QueryTypeShift
 from shaketable.training.lexical import LexicalLearner, search_coarse_to_fine
-from tests.tasks.planted import LONG, SHORT, planted
+from tests.tasks.planted import LONG, SHORT, make_planted_collection
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +38,7 @@ KINDS = {"brief": SHORT, "terse": SHORT, "wordy": LONG}
 @pytest.fixture
 def kinds() -> Experiment:
     """Three query types: for two the shortest document is relevant, for the third the longest."""
-    return Experiment(planted("kinds", KINDS, queries=52, train=30), {}, split="test")
+    return Experiment(make_planted_collection("kinds", KINDS, queries=52, train=30), {}, split="test")
 
 
 @pytest.fixture
@@ -46,7 +46,9 @@ def corpora(tmp_path: Path) -> list[str]:
     """Three corpora by the same rules; the last has no titles."""
     rules = {"brief": SHORT, "terse": SHORT, "wordy": LONG}
     for number, (name, rule) in enumerate(rules.items()):
-        write_beir(planted(name, {"": rule}, queries=25 + 5 * number, title=name != "wordy"), tmp_path / name)
+        write_beir(
+            make_planted_collection(name, {"": rule}, queries=25 + 5 * number, title=name != "wordy"), tmp_path / name
+        )
     return [str(tmp_path / name) for name in rules]
 
 
@@ -274,7 +276,7 @@ def test_trained_models_are_cached(corpora, home):
 
 
 def test_each_query_is_ranked_by_a_model_that_never_saw_it():
-    collection = planted("one", {"": SHORT})
+    collection = make_planted_collection("one", {"": SHORT})
     qids = list(collection.queries)
     parts = make_fold_trainings("one", collection, qids, 5, 3)
     assert sorted(qid for _, test in parts for qid in test) == sorted(qids)
@@ -285,7 +287,7 @@ def test_each_query_is_ranked_by_a_model_that_never_saw_it():
 
 
 def test_a_training_is_cut_by_pairs_and_not_by_queries():
-    collection = planted("one", {"": SHORT})
+    collection = make_planted_collection("one", {"": SHORT})
     qids = tuple(collection.queries)
     many = {qid: {f"d{i}": 1 for i in range(1 + n % 3)} | {"x": 0} for n, qid in enumerate(qids)}
     training = TrainingSet("one", replace(collection, qrels=many), qids, ())
@@ -338,7 +340,7 @@ def test_a_query_type_with_too_few_queries_is_named_with_advice(kinds):
 
 def test_queries_of_one_type_have_no_shift():
     with pytest.raises(NotApplicable, match="have 1 query types, but two are needed"):
-        QueryTypeShift().run(Experiment(planted("one", {"only": SHORT}, train=15), {}, split="test"))
+        QueryTypeShift().run(Experiment(make_planted_collection("one", {"only": SHORT}, train=15), {}, split="test"))
 
 
 @pytest.mark.parametrize(
@@ -388,14 +390,14 @@ def test_both_shifts_side_by_side(kinds, corpora, tmp_path):
     assert row["corpus drop % (nDCG@10)"] == expected["mean drop %"]
     assert "query types and corpora" not in found["query-type-shift"].tables
     assert compare_shifts(found["query-type-shift"], found["corpus-shift"]).equals(table)
-    assert not found.runs, "nobody was asked for default rankers"
+    assert not found.runs, "default rankers are not used"
 
 
 def test_several_collections_are_for_corpus_shift_alone(corpora):
     with pytest.raises(BadInput, match="only the task corpus-shift uses several collections"):
         audit(corpora[:2], ["bm25"], tasks=["effectiveness"])
     with pytest.raises(BadInput, match="memory only"):
-        audit([corpora[0], planted("other", {"": LONG})], tasks=["corpus-shift"])
+        audit([corpora[0], make_planted_collection("other", {"": LONG})], tasks=["corpus-shift"])
 
 
 def test_heat_maps_show_every_cell_with_its_interval(kinds):
@@ -415,9 +417,9 @@ def test_heat_maps_show_every_cell_with_its_interval(kinds):
 
 
 def test_a_title_counts_where_half_of_the_documents_have_one():
-    with_titles = planted("one", {"": SHORT}, title=True)
+    with_titles = make_planted_collection("one", {"": SHORT}, title=True)
     assert list_document_fields(with_titles) == ("title", "body", "document")
-    assert list_document_fields(planted("one", {"": SHORT})) == ("body", "document")
+    assert list_document_fields(make_planted_collection("one", {"": SHORT})) == ("body", "document")
     assert LEARNERS.build("ranksvm(parts=('body',))").feature_names == tuple(
         f"{feature}(body)" for feature in ("tf", "idf", "tf_idf", "dl", "bm25", "ql_dir", "ql_jm")
     )
@@ -427,7 +429,7 @@ def test_a_title_counts_where_half_of_the_documents_have_one():
 
 def test_a_formula_is_tuned_where_it_is_fitted(home):
     """From coarse to fine to the point that the whole grid has, and kept as it was found."""
-    collection = planted("kinds", KINDS, queries=8)
+    collection = make_planted_collection("kinds", KINDS, queries=8)
     experiment = Experiment(collection, {})
     model = experiment.fit(LexicalLearner("ql", "RR@10", tuned=True), list(collection.queries), valid=())
     best = max(trial["valid"] for trial in experiment.tune("ql", list(collection.queries), valid=()).trials)

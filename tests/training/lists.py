@@ -8,7 +8,7 @@ from shaketable.datasets.letor import Letor
 
 
 def letor(*lists: list[tuple[int, list[float]]], names: tuple[str, ...] = ()) -> Letor:
-    """Queries q0, q1, ... of rows (label, features)."""
+    """Return queries q0, q1, ... of rows (label, features)."""
     rows = [row for rows in lists for row in rows]
     return Letor(
         np.array([features for _, features in rows], np.float32),
@@ -20,8 +20,8 @@ def letor(*lists: list[tuple[int, list[float]]], names: tuple[str, ...] = ()) ->
     )
 
 
-def planted(queries: int = 40, docs: int = 12, dims: int = 6, seed: int = 0, noise: float = 0.5) -> Letor:
-    """Grades 0 to 2 that the first two features decide, but for noise; the others say nothing."""
+def make_planted_lists(queries: int = 40, docs: int = 12, dims: int = 6, seed: int = 0, noise: float = 0.5) -> Letor:
+    """Return lists with grades 0 to 2, which depend on the first two features and noise."""
     rng = np.random.default_rng(seed)
     features = rng.random((queries * docs, dims)).astype(np.float32)
     worth = 2 * features[:, 0] - features[:, 1] + noise * rng.normal(size=len(features))
@@ -32,5 +32,5 @@ def planted(queries: int = 40, docs: int = 12, dims: int = 6, seed: int = 0, noi
 
 
 def nothing_to_learn() -> Letor:
-    """A query with one document, and one whose documents have one label."""
+    """Return a query with one document, and one whose documents have the same label."""
     return letor([(2, [0.5])], [(1, [0.1]), (1, [0.9])])

@@ -9,7 +9,7 @@ import pytest
 
 from shaketable.core.errors import BadInput
 from shaketable.training.linear import AdaRank
-from tests.training.lists import letor, nothing_to_learn, planted
+from tests.training.lists import letor, make_planted_lists, nothing_to_learn
 
 SECOND = 1 / math.log2(3)
 """NDCG of a list of two whose better document comes second."""
@@ -36,7 +36,7 @@ def test_two_rounds_by_hand():
 
 
 def test_a_feature_comes_so_many_times_in_a_row_and_then_no_more():
-    fit = AdaRank(rounds=100, repeats=3).fit_rows(planted(dims=4), None, seed=0)
+    fit = AdaRank(rounds=100, repeats=3).fit_rows(make_planted_lists(dims=4), None, seed=0)
     chosen = [row["feature"] for row in fit.history]
     assert chosen[:3] == [1, 1, 1]
     assert 1 not in chosen[3:]
@@ -50,7 +50,7 @@ def test_a_perfect_feature_has_a_finite_weight():
 
 
 def test_the_validation_queries_choose_the_round():
-    fit = AdaRank(rounds=30).fit_rows(planted(), planted(seed=1), seed=0)
+    fit = AdaRank(rounds=30).fit_rows(make_planted_lists(), make_planted_lists(seed=1), seed=0)
     values = [row["valid"] for row in fit.history]
     assert fit.best_iteration == 1 + values.index(max(values))
     assert fit.importance.argmax() == 0
@@ -60,4 +60,4 @@ def test_nothing_to_learn_and_bad_settings():
     with pytest.raises(BadInput, match="no order to learn"):
         AdaRank().fit_rows(nothing_to_learn(), None, seed=0)
     with pytest.raises(BadInput, match="adarank: repeats should be between 1 and 1,000,000, not 0"):
-        AdaRank(repeats=0).fit_rows(planted(), None, seed=0)
+        AdaRank(repeats=0).fit_rows(make_planted_lists(), None, seed=0)

@@ -24,7 +24,7 @@ from tests.toys import WORDS
 
 pytestmark = pytest.mark.slow
 
-CHECKPOINTS = {"epic": tiny.masked, "monot5": tiny.t5}
+CHECKPOINTS = {"epic": tiny.write_masked_model, "monot5": tiny.t5}
 SETTINGS = {
     "epic": {"lr": 5e-3, "steps": 60},
     "monot5": {"lr": 3e-3, "steps": 120},
@@ -33,8 +33,8 @@ QIDS = [f"q{i}" for i in range(10)]
 TEST = QIDS[6:]
 
 
-def marked() -> Collection:
-    """Ten queries with eight candidates each; those three are relevant that have a yew in them, whatever is asked."""
+def make_collection() -> Collection:
+    """Return ten queries with eight candidates each; for all queries the three texts with "yew" are relevant."""
     others = [word for word in WORDS if word != "yew"]
     queries, docs, qrels, candidates = {}, {}, {}, {}
     for i, qid in enumerate(QIDS):
@@ -64,7 +64,7 @@ def learner_of(kind: str, folder: Path):
 
 @pytest.mark.parametrize("kind", CHECKPOINTS)
 def test_a_trained_model_beats_the_control(tmp_path, kind):
-    collection, learner = marked(), learner_of(kind, tmp_path / "tiny")
+    collection, learner = make_collection(), learner_of(kind, tmp_path / "tiny")
     qrels = {qid: collection.qrels[qid] for qid in TEST}
     docs = {qid: [collection.docs[docno] for docno in grades] for qid, grades in qrels.items()}
     slates = [Slate(collection.queries[qid].text, tuple(docs[qid])) for qid in TEST]
@@ -90,7 +90,7 @@ def weights_of(folder: Path) -> bytes:
 
 @pytest.mark.parametrize("kind", CHECKPOINTS)
 def test_the_same_seed_the_same_weights_and_a_run_cut_off_comes_to_the_same_end(tmp_path, kind):
-    collection, learner = marked(), replace(learner_of(kind, tmp_path / "tiny"), steps=6, every=2)
+    collection, learner = make_collection(), replace(learner_of(kind, tmp_path / "tiny"), steps=6, every=2)
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
         learner.fit(collection, QIDS[:6], valid=TEST[:2], folder=tmp_path / name, seed=seed)
     assert weights_of(tmp_path / "a") == weights_of(tmp_path / "b") != weights_of(tmp_path / "c")

@@ -32,7 +32,7 @@ from shaketable.training.lambdamart import LambdaMART
 from shaketable.training.linear import AdaRank, PRank, RankSVM
 from shaketable.training.ndcg import NDCG
 from tests.toys import text
-from tests.training.lists import letor, nothing_to_learn, planted
+from tests.training.lists import letor, make_planted_lists, nothing_to_learn
 
 
 class Corpus(dict):
@@ -136,7 +136,7 @@ def test_the_card_describes_the_training():
 
 
 def test_normalisation_is_that_of_training():
-    data = planted()
+    data = make_planted_lists()
     data.features[:, 2] += 1000 * data.query_numbers  # differs between queries only
     scaled, raw = (learn(RankSVM(), data, normalisation=kind) for kind in ("query", "none"))
     assert scaled.predictor == RankSVM().fit_rows(data.normalise(), None, seed=0).predictor
@@ -152,7 +152,7 @@ def test_data_without_anything_to_learn_are_refused(tmp_path):
     with pytest.raises(BadInput, match=r"a\.txt: no query has"):
         learn(PRank(), read_letor(tmp_path / "a.txt"))
     with pytest.raises(BadInput, match="6 features to validate on and 4 to learn from"):
-        learn(PRank(), planted(dims=4), planted(dims=6))
+        learn(PRank(), make_planted_lists(dims=4), make_planted_lists(dims=6))
 
 
 @given(st.lists(st.text(), min_size=3, max_size=30, unique=True), st.integers(3, 6), st.integers(0, 5))
@@ -176,7 +176,7 @@ def test_folds_need_queries():
 
 
 def test_tuning_tries_all_and_takes_the_best():
-    train, valid = planted(), planted(seed=1)
+    train, valid = make_planted_lists(), make_planted_lists(seed=1)
     tuned = tune(PRank(), train, valid, grid={"epochs": (1, 3), "average": (True, False)})
     assert [(trial["epochs"], trial["average"]) for trial in tuned.trials] == [
         (1, True),
@@ -218,7 +218,7 @@ def test_the_grids_of_the_papers():
 
 
 def test_a_paper_s_grid_is_the_default():
-    tuned = tune(RankSVM(), planted(queries=6), planted(queries=6, seed=1))
+    tuned = tune(RankSVM(), make_planted_lists(queries=6), make_planted_lists(queries=6, seed=1))
     values = [0.0001, 0.001, 0.01, 0.1, 1.0, 10.0]
     assert [(trial["svm_rank"], trial["C"]) for trial in tuned.trials] == [
         (r, C) for r in (False, True) for C in values
@@ -226,7 +226,7 @@ def test_a_paper_s_grid_is_the_default():
 
 
 def test_cross_validation_scores_each_query_by_a_model_that_never_saw_it():
-    data = planted(queries=15)
+    data = make_planted_lists(queries=15)
     scores, models = cross_validate(RankSVM(), data, k=5, seed=2)
     assert len(models) == 5
     for fold, model in zip(make_folds(data.qids, 5, 2), models, strict=True):
@@ -240,7 +240,7 @@ def test_cross_validation_scores_each_query_by_a_model_that_never_saw_it():
 
 
 def test_cross_validation_can_tune_in_each_fold():
-    _, models = cross_validate(RankSVM(), planted(queries=9), k=3, grid={"C": (0.001, 1.0)})
+    _, models = cross_validate(RankSVM(), make_planted_lists(queries=9), k=3, grid={"C": (0.001, 1.0)})
     assert {model.learner for model in models} <= {"ranksvm(C=0.001)", "ranksvm(C=1.0)"}
 
 
@@ -264,7 +264,7 @@ def test_baselines_of_four_kinds_by_hand():
 @pytest.mark.parametrize("normalisation", ["query", "none"])
 def test_a_baseline_model_sees_features_as_it_was_trained_on_them(normalisation):
     """The thresholds of a tree on raw features mean nothing between 0 and 1."""
-    data = planted()
+    data = make_planted_lists()
     data.features[:] = 100 + 50 * data.features + 30 * data.query_numbers[:, None]
     model = learn(GBRT(trees=5, leaves=4, min_docs=5), data, normalisation=normalisation)
     wanted = NDCG(data).compute(model.score_letor(data))
@@ -305,7 +305,7 @@ def test_baselines_that_lack_something_are_refused():
 
 @pytest.mark.parametrize("learner", [PRank(epochs=3), RankSVM(), AdaRank(rounds=5)])
 def test_learners_beat_chance_on_queries_they_never_saw(learner):
-    train, test = planted(), planted(seed=9)
+    train, test = make_planted_lists(), make_planted_lists(seed=9)
     value = NDCG(test, 10).compute(learn(learner, train).score_letor(test)).mean()
     chance = np.mean(
         [NDCG(test, 10).compute(np.random.default_rng(i).random(test.row_count)).mean() for i in range(20)]

@@ -7,14 +7,14 @@ import pytest
 
 from shaketable.core.errors import BadInput
 from shaketable.training.boosted import GBRT
-from tests.training.lists import nothing_to_learn, planted
+from tests.training.lists import make_planted_lists, nothing_to_learn
 
 lightgbm = pytest.importorskip("lightgbm")
 SMALL = GBRT(trees=20, leaves=4, min_docs=5)
 
 
 def test_without_validation_it_is_plain_regression():
-    data = planted()
+    data = make_planted_lists()
     fit = SMALL.fit_rows(data, None, seed=0)
     params = {
         "objective": "regression", "num_leaves": 4, "learning_rate": 0.1, "min_data_in_leaf": 5, "verbosity": -1,
@@ -26,7 +26,7 @@ def test_without_validation_it_is_plain_regression():
 
 
 def test_validation_queries_choose_the_number_of_trees():
-    train, valid = planted(), planted(seed=1)
+    train, valid = make_planted_lists(), make_planted_lists(seed=1)
     fit = GBRT(trees=200, leaves=8, min_docs=5, early_stop=10).fit_rows(train, valid, seed=0)
     values = [row["valid"] for row in fit.history]
     assert fit.best_iteration == 1 + values.index(max(values))
@@ -36,11 +36,14 @@ def test_validation_queries_choose_the_number_of_trees():
 
 
 def test_the_same_seed_gives_the_same_trees():
-    assert SMALL.fit_rows(planted(), None, seed=5).predictor == SMALL.fit_rows(planted(), None, seed=5).predictor
+    assert (
+        SMALL.fit_rows(make_planted_lists(), None, seed=5).predictor
+        == SMALL.fit_rows(make_planted_lists(), None, seed=5).predictor
+    )
 
 
 def test_nothing_to_learn_and_bad_settings():
     with pytest.raises(BadInput, match="no order to learn"):
         GBRT().fit_rows(nothing_to_learn(), None, seed=0)
     with pytest.raises(BadInput, match="gbrt: leaves should be between 2 and 131,072, not 1"):
-        GBRT(leaves=1).fit_rows(planted(), None, seed=0)
+        GBRT(leaves=1).fit_rows(make_planted_lists(), None, seed=0)

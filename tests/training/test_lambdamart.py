@@ -37,8 +37,8 @@ def data_of(labels: list[list[int]], features: np.ndarray | None = None) -> Leto
     )
 
 
-def made(seed: int, queries: int, docs: int = 12) -> Letor:
-    """Labels that depend on two features and their product; the third is noise."""
+def generate_data(seed: int, queries: int, docs: int = 12) -> Letor:
+    """Return labels that depend on two features and their product; the third feature is noise."""
     rng = np.random.default_rng(seed)
     features = rng.normal(size=(queries * docs, 3))
     truth = features[:, 0] + 2 * features[:, 0] * features[:, 1] + 0.5 * rng.normal(size=len(features))
@@ -103,7 +103,7 @@ def test_ndcg_needs_a_rank_to_count():
 
 
 def test_it_learns_and_keeps_the_best_of_the_validation_queries():
-    train, valid, test = (made(seed, 150) for seed in range(3))
+    train, valid, test = (generate_data(seed, 150) for seed in range(3))
     fit = replace(SMALL, trees=60).fit_rows(train, valid, seed=1)
     curve = [row["valid"] for row in fit.history]
     assert [row["iteration"] for row in fit.history] == list(range(1, len(curve) + 1))
@@ -118,7 +118,7 @@ def test_it_learns_and_keeps_the_best_of_the_validation_queries():
 
 @pytest.mark.parametrize("objective", ["ndcg", "u-cro", "t-saro", "t-faro", "t*-faro", "georisk"])
 def test_the_same_seed_grows_the_same_trees_and_another_seed_others(objective):
-    train, valid = made(0, 80), made(1, 40)
+    train, valid = generate_data(0, 80), generate_data(1, 40)
     alpha = 0.0 if objective == "ndcg" else 1.0
     learner = replace(SMALL, objective=objective, alpha=alpha, subsample=0.5, trees=5)
     first, again, other = (learner.fit_rows(train, valid, seed, ONE) for seed in (1, 1, 2))
@@ -138,7 +138,7 @@ def test_the_same_seed_grows_the_same_trees_and_another_seed_others(objective):
     ],
 )
 def test_the_history_is_the_risk_measure_of_the_validation_queries(objective, baselines, measure):
-    train, valid = made(0, 80), made(1, 40)
+    train, valid = generate_data(0, 80), generate_data(1, 40)
     fit = replace(SMALL, objective=objective, alpha=2.0).fit_rows(train, valid, 1, baselines)
     ndcg = NDCG(valid)
     wanted = measure(ndcg.compute(fit.predictor.predict(valid.features)), baselines.compute_ndcg(valid, ndcg))
@@ -146,7 +146,7 @@ def test_the_history_is_the_risk_measure_of_the_validation_queries(objective, ba
 
 
 def test_without_validation_queries_all_trees_stay():
-    fit = SMALL.fit_rows(made(0, 60), None, seed=1)
+    fit = SMALL.fit_rows(generate_data(0, 60), None, seed=1)
     assert fit.best_iteration == SMALL.trees
     assert "valid" not in fit.history[-1]
 
@@ -154,7 +154,9 @@ def test_without_validation_queries_all_trees_stay():
 @pytest.mark.parametrize("options", [{"eq9": True}, {"spread": "se"}, {"refresh": True}, {"historical": True}])
 @pytest.mark.parametrize("objective", ["t-saro", "georisk"])
 def test_every_option_trains(objective, options):
-    fit = replace(SMALL, objective=objective, alpha=5.0, trees=5, **options).fit_rows(made(0, 60), made(1, 30), 1, ONE)
+    fit = replace(SMALL, objective=objective, alpha=5.0, trees=5, **options).fit_rows(
+        generate_data(0, 60), generate_data(1, 30), 1, ONE
+    )
     assert all(np.isfinite(row["valid"]) for row in fit.history)
 
 
@@ -191,7 +193,7 @@ def test_the_spread_is_that_before_the_first_tree_or_as_jforests_had_it():
 )
 def test_invalid_settings_are_refused_with_a_message(learner, baselines, says):
     with pytest.raises(ShaketableError, match=says):
-        learner.fit_rows(made(0, 10), None, 1, baselines)
+        learner.fit_rows(generate_data(0, 10), None, 1, baselines)
 
 
 @pytest.mark.parametrize(
@@ -233,7 +235,7 @@ def test_plain_is_as_good_as_lightgbms_own_lambdarank():
 
     differences = []
     for seed in range(5):
-        train, test = made(10 + seed, 300), made(50 + seed, 600)
+        train, test = generate_data(10 + seed, 300), generate_data(50 + seed, 600)
         ndcg = NDCG(test)
         learner = LambdaMART(trees=60, leaves=8, subsample=0.8)
         ours = ndcg.compute(learner.fit_rows(train, None, seed).predictor.predict(test.features)).mean()

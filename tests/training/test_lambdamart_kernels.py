@@ -56,7 +56,7 @@ def data_of(labels: list[list[int]]) -> Letor:
 
 
 def lists_with_ties(seed: int, lists: int = 12) -> tuple[Letor, np.ndarray]:
-    """Lists of 1 to 30 documents, some without a relevant one; scores from few values, so that many tie."""
+    """Return lists of 1 to 30 documents, some without a relevant one; the scores have few values, so that many tie."""
     rng = np.random.default_rng(seed)
     labels = [rng.integers(0, 5, rng.integers(1, 31)).tolist() for _ in range(lists)]
     labels[3] = [0] * len(labels[3])
@@ -209,7 +209,7 @@ def test_lists_without_a_relevant_document_are_no_topics_of_georisk(seed, alpha)
     value = goal.ndcg.compute(scores)
     alone = geo_risk(np.vstack([table, value])[:, found], alpha)[-1]
     assert goal.objective.measure(value) == pytest.approx(alone)
-    if alpha:  # three lists of NDCG 1 for everybody would have told another story
+    if alpha:  # three lists with NDCG 1 for all systems would change the result
         ones = np.where(found, table, 1.0)
         assert geo_risk(np.vstack([ones, value]), alpha)[-1] != pytest.approx(alone)
     some = data.select_queries(np.flatnonzero(found))

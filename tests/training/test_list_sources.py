@@ -32,19 +32,19 @@ COLLECTION = Collection("toy", MemoryCorpus(DOCS), QUERIES, QRELS)
 DOCNOS = {doc.text: docno for docno, doc in DOCS.items()}
 
 
-def judged(**settings: int) -> JudgedLists:
+def make_judged_lists(**settings: int) -> JudgedLists:
     return JudgedLists(COLLECTION, list(QUERIES), CANDIDATES, **settings)
 
 
 def test_only_queries_with_a_relevant_document_have_lists():
-    assert judged().usable_qids == ["q1", "q2"]
+    assert make_judged_lists().usable_qids == ["q1", "q2"]
     with pytest.raises(BadInput, match="no training query has a relevant document"):
         len(JudgedLists(COLLECTION, ["q3", "q4"], {}))
 
 
 @pytest.mark.parametrize("turn", range(20))
 def test_a_list_has_a_relevant_text_a_lower_one_candidates_and_a_random_one(turn):
-    sample = judged(size=7).draw(0, turn)
+    sample = make_judged_lists(size=7).draw(0, turn)
     docnos = [DOCNOS[body] for body in sample.texts]
     assert len(set(docnos)) == 7
     assert sample.labels == tuple(max(0, QRELS["q1"].get(docno, 0)) for docno in docnos)
@@ -57,21 +57,21 @@ def test_a_list_has_a_relevant_text_a_lower_one_candidates_and_a_random_one(turn
 
 
 def test_lists_are_a_function_of_seed_query_and_pass():
-    assert judged().draw(0, 5) == judged().draw(0, 5)
-    assert judged().draw(0, 5) != judged().draw(0, 6)
-    assert judged().draw(0, 5) != judged(seed=1).draw(0, 5)
+    assert make_judged_lists().draw(0, 5) == make_judged_lists().draw(0, 5)
+    assert make_judged_lists().draw(0, 5) != make_judged_lists().draw(0, 6)
+    assert make_judged_lists().draw(0, 5) != make_judged_lists(seed=1).draw(0, 5)
     other = JudgedLists(COLLECTION, ["q2", "q1"], CANDIDATES)
-    assert other.draw(1, 5) == judged().draw(0, 5), "where a query stands does not matter"
+    assert other.draw(1, 5) == make_judged_lists().draw(0, 5), "where a query stands does not matter"
 
 
 def test_the_position_of_the_relevant_text_is_random():
-    places = Counter(int(np.argmax(judged(size=4).draw(0, turn).labels)) for turn in range(400))
+    places = Counter(int(np.argmax(make_judged_lists(size=4).draw(0, turn).labels)) for turn in range(400))
     assert set(places) == {0, 1, 2, 3}
     assert min(places.values()) > 60
 
 
 def test_few_candidates_are_filled_up_at_random():
-    sample = judged(size=6).draw(1, 0)
+    sample = make_judged_lists(size=6).draw(1, 0)
     assert len(sample.texts) == len(set(sample.texts)) == 6
     assert sorted(sample.labels) == [0, 0, 0, 0, 0, 2]
 
@@ -83,7 +83,7 @@ def test_a_tiny_collection_has_short_lists():
 
 
 def test_shuffled_labels_are_the_same_labels():
-    plain, control = judged(), ShuffledLabels(judged())
+    plain, control = make_judged_lists(), ShuffledLabels(make_judged_lists())
     moved = 0
     for turn in range(30):
         before, after = plain.draw(0, turn), control.draw(0, turn)

@@ -88,7 +88,7 @@ def small_net(kind: str = "knrm") -> Net:
 
 
 def right(net: Net) -> float:
-    """The share of the ten queries whose relevant text is first."""
+    """Return the share of the ten queries whose relevant text is first."""
     net.eval()
     with torch.no_grad():
         samples = [TenQueries().draw(number, 0) for number in range(10)]
@@ -112,13 +112,13 @@ def same(left: dict[str, torch.Tensor], right: dict[str, torch.Tensor]) -> bool:
     return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
 
 
-def pretrained(kind: str, folder: Path) -> Net:
+def open_pretrained(kind: str, folder: Path) -> Net:
     from shaketable.rankers.neural import bert, colbert, epic, monot5
     from tests.rankers.neural import tiny
-    from tests.rankers.neural.tiny import encoder, masked
+    from tests.rankers.neural.tiny import encoder, write_masked_model
 
     if kind == "epic":
-        return epic.EPIC.from_checkpoint(str(masked(folder)), EPICShape(max_length=32))
+        return epic.EPIC.from_checkpoint(str(write_masked_model(folder)), EPICShape(max_length=32))
     if kind == "monot5":
         return monot5.MonoT5.from_checkpoint(str(tiny.t5(folder)), MonoT5Shape(max_length=48))
     checkpoint = str(encoder(folder))
@@ -134,7 +134,7 @@ LARGE = {"bert": (100, 0.005), "colbert": (100, 0.005), "epic": (100, 0.005), "m
 
 @pytest.mark.parametrize("kind", [*SMALL, *LARGE])
 def test_every_net_overfits_ten_queries(tmp_path, kind):
-    net = pretrained(kind, tmp_path / "tiny") if kind in LARGE else small_net(kind)
+    net = open_pretrained(kind, tmp_path / "tiny") if kind in LARGE else small_net(kind)
     steps, lr = LARGE.get(kind, (100, 0.05))
     schedule = TrainingSchedule(steps=steps, lists=5, lr=lr, every=20, patience=9)
     run = training(tmp_path, net=net, schedule=schedule)

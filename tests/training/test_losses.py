@@ -101,7 +101,7 @@ FORMULAS = {
 }
 
 
-def padded(lists: Lists):
+def pad_lists(lists: Lists):
     longest = max(map(len, lists))
     scores, labels = torch.zeros(len(lists), longest), torch.zeros(len(lists), longest)
     kept = torch.zeros(len(lists), longest, dtype=torch.bool)
@@ -126,13 +126,13 @@ some_lists = st.lists(
 @given(lists=some_lists)
 @settings(max_examples=60, deadline=None)
 def test_losses_are_their_formulas(objective: ScoreLoss, lists: Lists):
-    found = objective.loss(*padded(lists)).tolist()
+    found = objective.loss(*pad_lists(lists)).tolist()
     assert found == pytest.approx([FORMULAS[objective](some) for some in lists], abs=1e-4, rel=1e-4)
 
 
 @pytest.mark.parametrize("objective", FORMULAS, ids=repr)
 def test_padding_has_no_gradient_and_breaks_none(objective: ScoreLoss):
-    scores, labels, kept = padded([[(0.5, 2), (0.25, 0), (-1.0, 1)], [(0.125, 1), (3.0, 0)], [(1.0, 0)]])
+    scores, labels, kept = pad_lists([[(0.5, 2), (0.25, 0), (-1.0, 1)], [(0.125, 1), (3.0, 0)], [(1.0, 0)]])
     scores = torch.where(kept, scores, 7.0).requires_grad_()
     objective.loss(scores, labels, kept).sum().backward()
     assert torch.isfinite(scores.grad).all()
@@ -159,7 +159,7 @@ def test_lambda_loss_by_hand():
 @given(lists=some_lists)
 @settings(max_examples=60, deadline=None)
 def test_the_likelihood_of_probabilities_is_the_cross_entropy_of_their_odds(lists: Lists):
-    odds, labels, kept = padded(lists)
+    odds, labels, kept = pad_lists(lists)
     odds = (5 * odds).requires_grad_()
     likelihood = LikelihoodLoss().loss(torch.nn.functional.logsigmoid(odds), labels, kept)
     expected = BCELoss().loss(odds, labels, kept)

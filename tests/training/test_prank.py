@@ -11,7 +11,7 @@ from shaketable.core.errors import BadInput
 from shaketable.core.seeding import make_numpy_rng
 from shaketable.training.linear import PRank
 from shaketable.training.linear_kernels import prank
-from tests.training.lists import letor, nothing_to_learn, planted
+from tests.training.lists import letor, make_planted_lists, nothing_to_learn
 
 
 def pass_over(features, labels, order=None, levels=None):
@@ -38,7 +38,7 @@ def test_by_hand_on_three_grades():
 
 
 def crammer_and_singer(rows, labels, levels):
-    """The algorithm as the paper has it: ranks 1..k, the last threshold infinite, an update only after a mistake."""
+    """Run the algorithm of the paper: ranks 1..k, an infinite last threshold, an update only after a mistake."""
     w, b = [0.0] * len(rows[0]), [0.0] * levels + [float("inf")]
     for x, label in zip(rows, labels, strict=True):
         y = label + 1
@@ -73,7 +73,7 @@ def test_the_last_weights_and_the_mean_ones():
 
 
 def test_it_finds_the_planted_weights_and_keeps_the_best_pass():
-    train, valid = planted(), planted(seed=1)
+    train, valid = make_planted_lists(), make_planted_lists(seed=1)
     fit = PRank(epochs=10).fit_rows(train, valid, seed=3)
     first, second, *others = fit.predictor.weights
     assert first > 0 > second
@@ -96,4 +96,4 @@ def test_nothing_to_learn_and_bad_settings():
     with pytest.raises(BadInput, match="no order to learn"):
         PRank().fit_rows(nothing_to_learn(), None, seed=0)
     with pytest.raises(BadInput, match="prank: epochs should be between 1 and 1,000,000, not 0"):
-        PRank(epochs=0).fit_rows(planted(), None, seed=0)
+        PRank(epochs=0).fit_rows(make_planted_lists(), None, seed=0)

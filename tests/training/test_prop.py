@@ -154,7 +154,7 @@ SAMPLES = [
 
 
 def test_only_words_of_the_document_are_masked_mostly_by_the_mask(tmp_path):
-    net = PROPNet.from_checkpoint(str(tiny.masked(tmp_path)), 40)
+    net = PROPNet.from_checkpoint(str(tiny.write_masked_model(tmp_path)), 40)
     tokenizer = net.ranker.tokenizer
     became: Counter[str] = Counter()
     for number in range(200):
@@ -176,7 +176,7 @@ def test_only_words_of_the_document_are_masked_mostly_by_the_mask(tmp_path):
 
 def test_both_losses_by_transformers(tmp_path):
     """Masked words by AutoModelForMaskedLM with labels; the hinge by the cross-entropy's own scores."""
-    folder = tiny.masked(tmp_path)
+    folder = tiny.write_masked_model(tmp_path)
     net = PROPNet.from_checkpoint(str(folder), 40).eval()
     assert net.masked.has_own_head
     assert net.masked.model.get_output_embeddings().weight is net.ranker.embedding().weight
@@ -206,7 +206,7 @@ def test_both_losses_by_transformers(tmp_path):
 
 
 def test_gradients_reach_encoder_and_both_heads(tmp_path):
-    for number, make in enumerate((tiny.masked, tiny.encoder)):
+    for number, make in enumerate((tiny.write_masked_model, tiny.encoder)):
         net = PROPNet.from_checkpoint(str(make(tmp_path / str(number))), 40).train()
         PretrainingLoss(0)(net, SAMPLES).backward()
         assert [name for name, weight in net.named_parameters() if weight.grad is None] == []
@@ -236,7 +236,9 @@ def told_apart(folder, corpus) -> float:
 def test_the_better_set_is_recognised_but_not_by_a_control(tmp_path, monkeypatch):
     monkeypatch.setattr(prop, "SUBSAMPLING_THRESHOLD", 1.0)  # in so few words all are frequent
     corpus = leaning()
-    settings = replace(SETTINGS, checkpoint=str(tiny.masked(tmp_path / "tiny")), steps=60, lists=12, max_length=20)
+    settings = replace(
+        SETTINGS, checkpoint=str(tiny.write_masked_model(tmp_path / "tiny")), steps=60, lists=12, max_length=20
+    )
     values = [told_apart(open_pretrained(corpus, settings, control=control), corpus) for control in (False, True)]
     assert values[0] > 0.6
     assert values[1] < 0.5
@@ -312,7 +314,7 @@ def test_prop_refuses_a_start_model(tmp_path):
 
 
 def test_a_checkpoint_with_a_head_needs_no_adaptation(tmp_path):
-    settings = replace(SETTINGS, checkpoint=str(tiny.masked(tmp_path / "tiny")), steps=2, every=2)
+    settings = replace(SETTINGS, checkpoint=str(tiny.write_masked_model(tmp_path / "tiny")), steps=2, every=2)
     card = saving.read_description(open_pretrained(leaning(), settings))["card"]
     assert card["head"] == "the checkpoint's own"
     assert "masked words" not in card
@@ -326,7 +328,7 @@ def test_a_checkpoint_without_a_mask_is_refused(tmp_path):
 
 
 def test_collections_that_have_the_same_texts_share_it(tmp_path):
-    settings = replace(SETTINGS, checkpoint=str(tiny.masked(tmp_path / "tiny")), steps=1, every=1)
+    settings = replace(SETTINGS, checkpoint=str(tiny.write_masked_model(tmp_path / "tiny")), steps=1, every=1)
     first, second = (open_pretrained(Collection(name, leaning(), {}).docs, settings) for name in ("a", "b"))
     assert first == second
     assert open_pretrained(leaning(), replace(settings, lr=1e-4)) != first

@@ -8,7 +8,7 @@ import pytest
 from shaketable.core.errors import BadInput
 from shaketable.datasets.letor import read_letor
 from shaketable.training.linear import PairLoss, RankSVM, find_pairs_below
-from tests.training.lists import letor, nothing_to_learn, planted
+from tests.training.lists import letor, make_planted_lists, nothing_to_learn
 
 
 def differences(data):
@@ -45,7 +45,7 @@ def test_one_pair_by_hand():
 
 @pytest.mark.parametrize("C", RankSVM.grid["C"])
 def test_as_scikit_learn_on_explicit_pairs(C):
-    data = planted(queries=8, docs=10, dims=4)
+    data = make_planted_lists(queries=8, docs=10, dims=4)
     pairs = differences(data)
     ours, theirs = np.array(RankSVM(C=C).fit_rows(data, None, seed=0).predictor.weights), liblinear(pairs, C)
     assert objective(ours, pairs, C) <= objective(theirs, pairs, C) * (1 + 1e-4)
@@ -59,7 +59,7 @@ def test_svm_ranks_c_is_shared_by_the_queries():
         0.2, abs=1e-6
     )
     assert RankSVM(C=0.1).fit_rows(data, None, seed=0).predictor.weights[0] == pytest.approx(0.4, abs=1e-6)
-    data = planted(queries=8, docs=10, dims=4)
+    data = make_planted_lists(queries=8, docs=10, dims=4)
     ours, theirs = (
         RankSVM(C=0.8, svm_rank=True).fit_rows(data, None, seed=0),
         RankSVM(C=0.1).fit_rows(data, None, seed=0),
@@ -79,7 +79,7 @@ def test_as_scikit_learn_on_real_data(shared_data):
 
 @pytest.mark.parametrize("width", [1.0, 0.1])
 def test_derivatives(width):
-    data = planted(queries=3, docs=8, dims=3)
+    data = make_planted_lists(queries=3, docs=8, dims=3)
     loss, rng = PairLoss(data, 0.5), np.random.default_rng(0)
     weights, move, step = rng.normal(size=3), rng.normal(size=3), 1e-6
     (ahead, slope_ahead), (behind, slope_behind) = (
@@ -91,7 +91,7 @@ def test_derivatives(width):
 
 
 def test_a_narrow_kink_is_the_hinge():
-    data = planted(queries=3, docs=8, dims=3)
+    data = make_planted_lists(queries=3, docs=8, dims=3)
     weights = np.array([2.0, -1.0, 0.5])
     loss = PairLoss(data, 0.5)
     assert loss.pair_count == len(differences(data))
@@ -99,7 +99,7 @@ def test_a_narrow_kink_is_the_hinge():
 
 
 def test_every_pair_is_met_once():
-    data = planted(queries=5, docs=7)
+    data = make_planted_lists(queries=5, docs=7)
     order, below, end = find_pairs_below(data)
     met = {(int(order[i]), int(order[j])) for i in range(data.row_count) for j in range(below[i], end[i])}
     wanted = {
@@ -121,7 +121,7 @@ def test_rows_that_nothing_can_part_do_no_harm():
 
 
 def test_it_finds_the_planted_weights():
-    fit = RankSVM().fit_rows(planted(), planted(seed=1), seed=0)
+    fit = RankSVM().fit_rows(make_planted_lists(), make_planted_lists(seed=1), seed=0)
     first, second, *others = fit.predictor.weights
     assert first > 0 > second
     assert max(map(abs, others)) < min(first, -second)
@@ -133,4 +133,4 @@ def test_nothing_to_learn_and_bad_settings():
     with pytest.raises(BadInput, match="no order to learn"):
         RankSVM().fit_rows(nothing_to_learn(), None, seed=0)
     with pytest.raises(BadInput, match=r"ranksvm: C should be a number between 1e-12 and 1e12, not 0\.0"):
-        RankSVM(C=0.0).fit_rows(planted(), None, seed=0)
+        RankSVM(C=0.0).fit_rows(make_planted_lists(), None, seed=0)

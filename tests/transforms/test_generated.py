@@ -197,8 +197,8 @@ def test_a_model_in_our_resources_is_found_by_name(folder, home):
     assert Paraphrase("toys/t5").apply("red boat", make_item_rng(0), TransformContext()) == "tea boat"
 
 
-def copied(folder, tmp_path, name, **changes):
-    """The model with other settings in one of its files."""
+def copy_model(folder, tmp_path, name, **changes):
+    """Copy a model, change settings in one of its files, and return the folder."""
     target = tmp_path / "model"
     shutil.copytree(folder, target)
     settings = json.loads((target / name).read_text()) if (target / name).exists() else {}
@@ -215,7 +215,7 @@ def copied(folder, tmp_path, name, **changes):
     ],
 )
 def test_code_of_a_model_is_not_run_and_no_question_is_asked(folder, tmp_path, name, wanted):
-    target = copied(folder, tmp_path, name, **wanted)
+    target = copy_model(folder, tmp_path, name, **wanted)
     (target / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
     code = """
 import sys
@@ -235,14 +235,14 @@ except BadInput as error:
 
 def test_how_a_model_writes_is_read_from_its_files(folder, tmp_path):
     changes = {"no_repeat_ngram_size": 7, "custom_generate": "evil", "watermarking_config": {"x": 1}}
-    loaded = open_generator(str(copied(folder, tmp_path, "generation_config.json", **changes)))
+    loaded = open_generator(str(copy_model(folder, tmp_path, "generation_config.json", **changes)))
     assert loaded.model.generation_config.no_repeat_ngram_size == 7
     assert loaded.model.generation_config.decoder_start_token_id == 0
     assert not hasattr(loaded.model.generation_config, "custom_generate")
 
 
 def test_older_models_have_the_settings_in_their_configuration(folder, tmp_path):
-    target = copied(folder, tmp_path, "config.json", decoder_start_token_id=3, num_beams=2)
+    target = copy_model(folder, tmp_path, "config.json", decoder_start_token_id=3, num_beams=2)
     (target / "generation_config.json").unlink()
     found = open_generator(str(target)).model.generation_config
     assert (found.decoder_start_token_id, found.num_beams) == (3, 2)
@@ -250,4 +250,4 @@ def test_older_models_have_the_settings_in_their_configuration(folder, tmp_path)
 
 def test_weights_that_are_lacking_are_named(folder, tmp_path):
     with pytest.raises(BadInput, match=r"cannot be loaded; .* has no weights for encoder\.block\.1"):
-        open_generator(str(copied(folder, tmp_path, "config.json", num_layers=2)))
+        open_generator(str(copy_model(folder, tmp_path, "config.json", num_layers=2)))

@@ -119,7 +119,7 @@ def test_methods_declare_their_sources():
 @pytest.mark.parametrize(("name", "rows", "valid"), [("trec-dl-2019", 429, 334), ("antique", 2001, 1506)])
 def test_the_files_of_the_paper_are_read_as_they_are(name, rows, valid, shared_data):
     path = shared_data / "variations" / f"qvg-{name}.csv"
-    if name == "antique":  # its passages are not at hand, so the queries come from the file
+    if name == "antique":  # its passages are not installed, so the queries come from the file
         with path.open(newline="", encoding="utf-8") as file:
             queries = {row["q_id"]: Query(row["original_query"]) for row in csv.DictReader(file)}
     else:

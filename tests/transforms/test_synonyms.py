@@ -90,7 +90,7 @@ DATA = {
 
 @pytest.fixture
 def small_wordnet(tmp_path: Path, monkeypatch) -> Path:
-    """A WordNet of five words, zipped as NLTK does it."""
+    """Write a WordNet of five words as a ZIP file like that of NLTK."""
     folder = tmp_path / "nltk" / "corpora"
     folder.mkdir(parents=True)
     with zipfile.ZipFile(folder / "wordnet.zip", "w") as archive:

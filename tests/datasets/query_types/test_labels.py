@@ -31,7 +31,7 @@ def kinds(collection: Collection) -> dict[str, str]:
     return {qid: query.type for qid, query in collection.queries.items()}
 
 
-def written(tmp_path: Path, text: str, name: str = "kinds.tsv") -> Path:
+def write_file(tmp_path: Path, text: str, name: str = "kinds.tsv") -> Path:
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")
     return path
@@ -57,7 +57,7 @@ FILES = {
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_labels_queries_and_others_have_no_type(name: str, tmp_path: Path) -> None:
     file, text = FILES[name]
-    found = with_query_types(BOATS, written(tmp_path, text, file))
+    found = with_query_types(BOATS, write_file(tmp_path, text, file))
     assert kinds(found) == {"q1": "person", "q2": "numeric", "q3": ""}
     assert format_type_counts(found.queries) == "numeric 1, person 1, without a type 1"
     assert replace(found, queries=BOATS.queries) == BOATS
@@ -89,7 +89,7 @@ def test_a_gzipped_file(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_a_file_without_query_types(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=message):
-        with_query_types(BOATS, written(tmp_path, text))
+        with_query_types(BOATS, write_file(tmp_path, text))
 
 
 def test_nothing_of_that_name(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_nothing_of_that_name(tmp_path: Path) -> None:
 
 
 def test_a_collection_is_loaded_with_query_types_and_reports_it(folder: Path, tmp_path: Path) -> None:
-    file = written(tmp_path, "qid\tkind\nq1\tentity\n")
+    file = write_file(tmp_path, "qid\tkind\nq1\tentity\n")
     for kinds_, expected in (("rules", "description"), (file, "entity")):
         collection = load(folder, query_types=kinds_)
         assert collection.queries["q1"].type == expected
@@ -165,5 +165,5 @@ def test_published_files_of_kinds(shared_data: Path) -> None:
 
 def test_json_ids_may_be_numbers(tmp_path: Path) -> None:
     queries = {"301": Query("boat")}
-    path = written(tmp_path, json.dumps({"qid": 301, "type": "entity"}), "kinds.jsonl")
+    path = write_file(tmp_path, json.dumps({"qid": 301, "type": "entity"}), "kinds.jsonl")
     assert kinds(with_query_types(replace(BOATS, queries=queries), path)) == {"301": "entity"}

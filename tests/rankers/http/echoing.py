@@ -92,7 +92,7 @@ SERVERS = [
 
 
 def find_leaks(text: str) -> list[str]:
-    """The parts of the canary in a text, in any of the encodings."""
+    """Return the parts of the canary in a text, in any of the encodings."""
     lowered = text.lower()
     found = []
     for name, encode in ENCODINGS.items():

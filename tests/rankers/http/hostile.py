@@ -51,8 +51,8 @@ def then(*parts: bytes | float | Parts) -> Parts:
             yield from part
 
 
-def encoded(name: bytes, body: Parts) -> Parts:
-    """A body until the connection ends, with a Content-Encoding."""
+def send_encoded(name: bytes, body: Parts) -> Parts:
+    """Yield a response with a Content-Encoding whose body lasts until the connection ends."""
     return then(JSON + b"Content-Encoding: " + name + b"\r\n\r\n", body)
 
 
@@ -67,7 +67,7 @@ def empty_blocks() -> Parts:
     yield from for_ever(b"\x00\x00\x00\xff\xff" * 10_000)
 
 
-def stacked() -> bytes:
+def stack_gzip() -> bytes:
     body = bytes(50_000_000)
     for _ in range(3):
         body = gzip.compress(body, 9, mtime=0)
@@ -116,14 +116,14 @@ MODES: dict[str, Callable[[], Parts]] = {
     "trailers-endless": lambda: then(CHUNKED + b"2\r\n[]\r\n0\r\n", for_ever(b"X: y\r\n" * 1000)),
     "trailers-drip": lambda: then(CHUNKED + b"2\r\n[]\r\n0\r\nX: ", drip(b"x" * 500)),
     # encodings
-    "gzip-bomb": lambda: encoded(b"gzip", gzip_bomb()),
-    "deflate-bomb": lambda: encoded(b"deflate", gzip_bomb(15)),
-    "gzip-stacked": lambda: answer(stacked(), b"Content-Encoding: gzip, gzip, gzip\r\n"),
-    "gzip-repeated": lambda: answer(stacked(), b"Content-Encoding: gzip\r\n" * 3),
+    "gzip-bomb": lambda: send_encoded(b"gzip", gzip_bomb()),
+    "deflate-bomb": lambda: send_encoded(b"deflate", gzip_bomb(15)),
+    "gzip-stacked": lambda: answer(stack_gzip(), b"Content-Encoding: gzip, gzip, gzip\r\n"),
+    "gzip-repeated": lambda: answer(stack_gzip(), b"Content-Encoding: gzip\r\n" * 3),
     "encoding-unknown": lambda: answer(b"x", b"Content-Encoding: br\r\n"),
-    "gzip-empty-blocks": lambda: encoded(b"gzip", empty_blocks()),
-    "gzip-name-endless": lambda: encoded(b"gzip", then(b"\x1f\x8b\x08\x08" + bytes(6), for_ever(b"x" * 65_536))),
-    "gzip-members": lambda: encoded(b"gzip", for_ever(gzip.compress(b"", mtime=0) * 3000)),
+    "gzip-empty-blocks": lambda: send_encoded(b"gzip", empty_blocks()),
+    "gzip-name-endless": lambda: send_encoded(b"gzip", then(b"\x1f\x8b\x08\x08" + bytes(6), for_ever(b"x" * 65_536))),
+    "gzip-members": lambda: send_encoded(b"gzip", for_ever(gzip.compress(b"", mtime=0) * 3000)),
     "gzip-damaged": lambda: answer(b"\x1f\x8b\x08" + b"\xff" * 500, b"Content-Encoding: gzip\r\n"),
     # JSON
     "json-lists": lambda: answer(b"[" + b"[]," * 5_000_000 + b"[]]"),
@@ -159,7 +159,7 @@ NUMBERS = count()
 
 
 def read_head(connection: socket.socket) -> tuple[str, bytes, int]:
-    """The path of a request, the part of its body that came along, and the length of the body."""
+    """Return the path of a request, the received part of its body, and the length of the body."""
     data = b""
     while b"\r\n\r\n" not in data:
         if not (part := connection.recv(4096)):

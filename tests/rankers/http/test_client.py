@@ -131,7 +131,7 @@ def test_the_gate_halves_once_for_a_crowd_and_grows_again():
     gate, stop = ConcurrencyLimiter(8), threading.Event()
     for _ in range(8):
         assert gate.acquire(stop)
-    for _ in range(8):  # all of them are told that it is too much
+    for _ in range(8):  # all of them get a rate limit error
         gate.release(False)
         gate.report_busy(None)
     assert gate._allowed == 4

@@ -44,22 +44,22 @@ def test_tei_has_a_limit_and_cuts_long_texts(serve):
 def test_rounding_differences_do_not_hide_truncation(serve):
     """As infinity's do: where a text stands in a batch changes how its sums are rounded."""
 
-    def rounded(nth, body):
+    def answer_rounded(nth, body):
         texts = [" ".join(text.split()[:200]) for text in body["documents"]]
         return 200, rows(*((i, worth(body["query"], text) + 3e-8 * i) for i, text in enumerate(texts))), {}
 
-    assert find_check(visit(serve(rounded)), "truncated").examples == ("after about 175 words",)
+    assert find_check(visit(serve(answer_rounded)), "truncated").examples == ("after about 175 words",)
 
 
 def test_a_limit_matters_where_lists_are_not_cut(serve):
-    checks = visit(serve(lambda nth, body: limited(body)))
+    checks = visit(serve(lambda nth, body: answer_short_lists(body)))
     limit = find_check(checks, "in one request")
     assert (limit.count, limit.severity) == (25, "warning")
     assert "--depth 25" in limit.advice
     assert "scores depend on the list" in find_check(checks, "between two lists").advice
 
 
-def limited(body):
+def answer_short_lists(body):
     scores = [worth(body["query"], text) + 0.01 for text in body["documents"]]
     if len(scores) > 30:
         return 413, b"payload too large", {}
@@ -67,7 +67,7 @@ def limited(body):
 
 
 def test_a_wrong_pointwise_setting_is_an_error(serve):
-    checks = visit(serve(lambda nth, body: limited(body)), pointwise=True)
+    checks = visit(serve(lambda nth, body: answer_short_lists(body)), pointwise=True)
     assert find_check(checks, "between two lists").severity == "error"
     assert "pointwise=False" in find_check(checks, "between two lists").advice
 

@@ -20,19 +20,19 @@ EXPECTED = [worth(SLATE.query, doc.text) for doc in SLATE.docs]
 LONG = Slate("red boat", tuple(Doc(f"boat number {i}" + " red" * (i % 7)) for i in range(100)))
 
 
-def opened(server, **settings):
+def open_endpoint(server, **settings):
     return HttpEndpoint(server.url, backoff=0.0, **settings).open(NOWHERE)
 
 
 def failure(server, **settings) -> str:
     with pytest.raises(RankerFailed) as caught:
-        opened(server, **settings).score([SLATE])
+        open_endpoint(server, **settings).score([SLATE])
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
 
-def pasted(message: str) -> HttpEndpoint:
-    """The spec that a message says to write, as the user would paste it."""
+def paste_spec(message: str) -> HttpEndpoint:
+    """Build the ranker of the spec in an error message."""
     (spec,) = re.findall(r"write (http\(.*?\))(?:$|;| with )", message)
     return RANKERS.build(spec)
 
@@ -60,7 +60,7 @@ def pasted(message: str) -> HttpEndpoint:
 )
 def test_an_address_is_enough(serve, reply, pages, dialect, model):
     server = serve(reply, pages=pages)
-    ranker = opened(server)
+    ranker = open_endpoint(server)
     assert ranker.score([SLATE])[0].tolist() == EXPECTED
     assert (ranker.profile.dialect, ranker.profile.model, ranker.pointwise) == (dialect, model, True)
     assert sorted(EXPECTED, reverse=True) != EXPECTED, "most servers answer best first: another order"
@@ -68,13 +68,13 @@ def test_an_address_is_enough(serve, reply, pages, dialect, model):
 
 def test_two_small_requests_are_all_that_a_common_server_is_asked(serve):
     server = serve(servers.simple)
-    assert opened(server).pointwise
+    assert open_endpoint(server).pointwise
     assert [len(body["documents"]) for body in server.bodies] == [5, 3]
 
 
 def test_nothing_is_asked_before_it_is_needed_and_nothing_that_is_known(serve):
     server = serve(servers.simple)
-    ranker = opened(server, dialect="cohere", pointwise=False, revision="1")
+    ranker = open_endpoint(server, dialect="cohere", pointwise=False, revision="1")
     assert ranker.fingerprint
     assert ranker.score([SLATE])[0].tolist() == EXPECTED
     assert len(server.bodies) == 1
@@ -82,30 +82,30 @@ def test_nothing_is_asked_before_it_is_needed_and_nothing_that_is_known(serve):
 
 def test_scores_that_depend_on_the_list_are_seen_to(serve):
     server = serve(servers.by_list)
-    ranker = opened(server)
+    ranker = open_endpoint(server)
     assert not ranker.pointwise
     assert ranker.chunk == 1
     assert ranker.profile.noise == 0
-    assert not opened(serve(servers.by_place)).pointwise
+    assert not open_endpoint(serve(servers.by_place)).pointwise
 
 
 @pytest.mark.parametrize("rank", ["from the top", "from the bottom"])
 def test_ranks_are_not_per_pair(serve, rank):
     def reply(nth, body):
-        found = servers.ranked(body["query"], body["documents"])
+        found = servers.rank_passages(body["query"], body["documents"])
         places = range(len(found)) if rank == "from the top" else range(len(found), 0, -1)
         signs = -1 if rank == "from the top" else 1
         return 200, rows(*((row["index"], signs * place) for row, place in zip(found, places, strict=True))), {}
 
-    assert not opened(serve(reply)).pointwise
+    assert not open_endpoint(serve(reply)).pointwise
 
 
 def test_noise_is_distinguished_from_dependence_on_the_list(serve):
     def reply(nth, body):
-        found = servers.ranked(body["query"], body["documents"])
+        found = servers.rank_passages(body["query"], body["documents"])
         return 200, {"results": [{**row, "relevance_score": row["relevance_score"] + 0.01 * nth} for row in found]}, {}
 
-    ranker = opened(serve(reply))
+    ranker = open_endpoint(serve(reply))
     assert ranker.pointwise
     assert ranker.profile.noise == pytest.approx(0.02)
     assert "differ by up to 0.02" in ranker.remark
@@ -113,7 +113,7 @@ def test_noise_is_distinguished_from_dependence_on_the_list(serve):
 
 def test_tei_takes_32_texts_and_longer_lists_go_in_parts(serve):
     server = serve(servers.tei)
-    ranker = opened(server)
+    ranker = open_endpoint(server)
     assert ranker.score([LONG])[0].tolist() == [worth(LONG.query, doc.text) for doc in LONG.docs]
     assert sorted(len(body["texts"]) for body in server.lists) == [25, 25, 25, 25, 100]
     ranker.score([LONG])
@@ -125,7 +125,7 @@ def test_a_refusal_without_a_limit_halves_the_list(serve):
         return servers.simple(nth, body) if len(body["documents"]) <= 20 else (413, b"Payload Too Large", {})
 
     server = serve(reply)
-    assert opened(server).score([LONG])[0].tolist() == [worth(LONG.query, doc.text) for doc in LONG.docs]
+    assert open_endpoint(server).score([LONG])[0].tolist() == [worth(LONG.query, doc.text) for doc in LONG.docs]
     assert [len(body["documents"]) for body in server.lists][:3] == [100, 50, 25]
 
 
@@ -137,7 +137,7 @@ def test_a_list_that_must_not_be_cut_is_not(serve):
 
 def failure_of(server) -> str:
     with pytest.raises(RankerFailed) as caught:
-        opened(server).score([LONG])
+        open_endpoint(server).score([LONG])
     return str(caught.value)
 
 
@@ -145,27 +145,27 @@ def test_of_several_models_the_message_has_a_spec_to_paste(serve):
     server = serve(servers.infinity("one", "two"), pages={"/models": models("one", "two")})
     message = failure(server)
     assert "it serves one, two" in message
-    assert pasted(message) == HttpEndpoint(server.url, backoff=0.0, model="one")
-    assert pasted(message).open(NOWHERE).score([SLATE])[0].tolist() == EXPECTED
+    assert paste_spec(message) == HttpEndpoint(server.url, backoff=0.0, model="one")
+    assert paste_spec(message).open(NOWHERE).score([SLATE])[0].tolist() == EXPECTED
 
 
 def test_a_model_that_is_not_served(serve):
     server = serve(servers.vllm, pages={"/v1/models": models("served")})
     message = failure(server, model="srved")
     assert "does not exist" in message
-    assert pasted(message).model == "served"
+    assert paste_spec(message).model == "served"
 
 
 def test_a_model_that_the_server_does_not_name(serve):
-    assert pasted(failure(serve(servers.jina))).model == "MODEL"
+    assert paste_spec(failure(serve(servers.jina))).model == "MODEL"
 
 
 @pytest.mark.parametrize("path", ["/v1/rerank", "/v2/rerank"])
 def test_another_address_of_the_host_is_found(serve, path):
     server = serve(servers.simple, paths=(path,))
     message = failure(server)
-    assert pasted(message).url == server.url.replace("/rerank", path)
-    assert pasted(message).open(NOWHERE).score([SLATE])[0].tolist() == EXPECTED
+    assert paste_spec(message).url == server.url.replace("/rerank", path)
+    assert paste_spec(message).open(NOWHERE).score([SLATE])[0].tolist() == EXPECTED
 
 
 def test_no_endpoint_at_all(serve):
@@ -183,7 +183,7 @@ def test_a_server_of_no_family(serve):
 
 def test_a_server_that_would_not_talk_is_not_asked_twice(serve):
     server = serve(always(401, {"detail": "Unauthorized"}))
-    ranker = opened(server)
+    ranker = open_endpoint(server)
     for _ in range(3):
         with pytest.raises(RankerFailed, match="requires a key"):
             _ = ranker.pointwise

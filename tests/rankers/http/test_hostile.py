@@ -1,4 +1,4 @@
-"""Hostile servers: whatever they send, a request ends soon after its deadline, in bounded memory, with one sentence."""
+"""Hostile servers: every request ends soon after its deadline, in bounded memory, with one sentence."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def peak() -> float:
 
 
 def fail(ranker, slate=SLATE) -> str:
-    """The sentence of a ranker, which has to come in time and without much memory."""
+    """Return the error message of a ranker; fail if it takes too much time or memory."""
     before, started = reset_peak(), time.monotonic()
     with pytest.raises(RankerFailed) as caught:
         ranker.score([slate])

@@ -29,7 +29,7 @@ pytestmark = [
 
 
 def as_server(*command: str | Path) -> list[str]:
-    """A command as a user other than root, because PostgreSQL refuses root."""
+    """Return a command for a user other than root, because PostgreSQL refuses root."""
     return [*(("runuser", "-u", "postgres", "--") if os.geteuid() == 0 else ()), *map(str, command)]
 
 

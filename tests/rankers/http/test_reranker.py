@@ -1,4 +1,4 @@
-"""A rerank endpoint is asked in its own words, its answers are put in order, and whatever it does wrong is said."""
+"""Rerank endpoints: requests in the format of the server, sorted answers, and a clear message for each fault."""
 
 from __future__ import annotations
 
@@ -233,15 +233,15 @@ def test_answers_before_a_failure_are_cached(serve, tmp_path):
     assert len(server.lists) - asked <= 4, "no more than a few, to see whether the server still says the same"
 
 
-def negated(reply, when):
-    def changed(nth, body):
+def negate_scores(reply, when):
+    def reply_negated(nth, body):
         status, answer, headers = reply(nth, body)
         if when(body):
             for row in answer["results"]:
                 row["relevance_score"] = -row["relevance_score"]
         return status, answer, headers
 
-    return changed
+    return reply_negated
 
 
 @pytest.mark.parametrize("revision", ["", "one"])
@@ -249,7 +249,9 @@ def test_cached_answers_of_another_model_at_the_same_address_are_not_used(serve,
     """What is served is known by what it says at first, or by its revision; then a few answers are compared."""
     now = {"worse": False}
     first_words_too = revision == ""
-    server = serve(negated(simple, lambda body: now["worse"] and (first_words_too or "planet" not in body["query"])))
+    server = serve(
+        negate_scores(simple, lambda body: now["worse"] and (first_words_too or "planet" not in body["query"]))
+    )
     given = [Slate(query, SLATE.docs) for query in ("red boat", "boat tea", "tea")]
 
     def scores():
@@ -272,7 +274,7 @@ def test_cached_answers_of_another_model_at_the_same_address_are_not_used(serve,
 
 def test_a_server_of_which_only_lists_have_changed_is_caught(serve, tmp_path):
     now = {"worse": False}
-    server = serve(negated(simple, lambda body: now["worse"] and "planet" not in body["query"]))
+    server = serve(negate_scores(simple, lambda body: now["worse"] and "planet" not in body["query"]))
     given = [Slate(query, SLATE.docs) for query in ("red boat", "boat tea", "tea")]
     first = ScoringEngine(Store(tmp_path / "s.sqlite")).score(HttpEndpoint(server.url).open(NOWHERE), given)
     now["worse"] = True

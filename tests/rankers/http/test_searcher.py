@@ -23,20 +23,20 @@ from tests.search_engines import FILMS, elasticsearch, find, own_api, running, s
 NOWHERE = Collection("empty", HitCorpus(), {"q1": Query("boat water")})
 
 
-def opened(spec: str):
+def open_searcher(spec: str):
     return RANKERS.build(spec).open(NOWHERE)
 
 
 def failure(spec: str) -> str:
     with pytest.raises(ShaketableError) as caught:
-        opened(spec).search(["boat"], 3)
+        open_searcher(spec).search(["boat"], 3)
     assert caught.value.exit_code == 2
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
 
 def suggestion(message: str) -> str:
-    """The spec that a message says to write."""
+    """Return the spec in an error message."""
     return re.findall(r"write (?:--ranker )?((?:search|http)\S*?\(.*?\)|search:\S+|http\S+)(?:$|,| )", message)[0]
 
 
@@ -52,7 +52,7 @@ def suggestion(message: str) -> str:
 )
 def test_the_url_of_an_index_is_enough(reply, path, dialect, fields):
     with running(reply) as engine:
-        ranker = opened(f"search:{engine.root}{path}")
+        ranker = open_searcher(f"search:{engine.root}{path}")
         (found,) = ranker.search(["boat on the water"], 3)
         assert ranker.profile.dialect == dialect
         assert ranker.profile.fields.text == fields
@@ -63,7 +63,7 @@ def test_the_url_of_an_index_is_enough(reply, path, dialect, fields):
 
 def test_parameters_in_the_url_of_solr_are_kept():
     with running(solr) as engine:
-        opened(f"search:{engine.root}/solr/films/select?defType=dismax&qf=text_txt").search(["tea & boats?"], 2)
+        open_searcher(f"search:{engine.root}/solr/films/select?defType=dismax&qf=text_txt").search(["tea & boats?"], 2)
         _, path, _ = engine.requests[-1]
     assert "defType=dismax" in path
     assert "edismax" not in path
@@ -76,8 +76,8 @@ def test_an_api_of_no_known_family_needs_a_template(tmp_path):
     template.write_text(json.dumps({"question": {"text": "{query}"}, "page_size": "{k}"}))
     with running(own_api) as engine:
         rest = "hits='$.data.items[*]', id='key.doc', text='passage', score='relevance'"
-        posted = opened(f"search(url='{engine.root}/find', body='{template}', {rest})")
-        fetched = opened(f"search(url='{engine.root}/find?q={{query}}&n={{k}}', {rest})")
+        posted = open_searcher(f"search(url='{engine.root}/find', body='{template}', {rest})")
+        fetched = open_searcher(f"search(url='{engine.root}/find?q={{query}}&n={{k}}', {rest})")
         query = 'boat "water" {k} \\ on'
         assert posted.search([query], 2) == fetched.search([query], 2)
         assert engine.requests[-1][0] == "GET"
@@ -89,7 +89,7 @@ def test_your_own_request_to_elasticsearch(tmp_path):
     template = tmp_path / "match.json"
     template.write_text(json.dumps({"query": {"match": {"body": "{query}"}}, "size": "{k}"}))
     with running(elasticsearch()) as engine:
-        (found,) = opened(f"search(url='{engine.root}/films/_search', body='{template}')").search(["tea"], 5)
+        (found,) = open_searcher(f"search(url='{engine.root}/films/_search', body='{template}')").search(["tea"], 5)
         assert list(found) == ["f3"]
         assert engine.requests[-1][2] == {"query": {"match": {"body": "tea"}}, "size": 5}
 
@@ -100,7 +100,7 @@ def test_the_order_of_the_engine_is_kept():
     assert scores[0] > scores[1] > scores[2] > scores[3]
     assert list(order_scores([Hit("a", 1.0, ""), Hit("b", 3.0, "")]).values()) == [1.0, 0.5]
     with running(elasticsearch(sorted_by_date=True)) as engine:
-        (found,) = opened(f"search:{engine.root}/films").search(["boat water"], 3)
+        (found,) = open_searcher(f"search:{engine.root}/films").search(["boat water"], 3)
     assert list(found.items()) == [("f1", 1.0), ("f2", 0.5), ("f5", pytest.approx(1 / 3))]
 
 
@@ -124,7 +124,7 @@ def test_an_engine_that_wants_authentication(monkeypatch):
             assert "was sent, but the server rejects it" in message
             assert "wrong-key" not in message
             monkeypatch.setenv("MY_KEY", key)
-            assert opened(spec).search(["tea"], 1) == [{"f3": 2.0}]
+            assert open_searcher(spec).search(["tea"], 1) == [{"f3": 2.0}]
 
 
 def test_hits_without_text():
@@ -134,7 +134,7 @@ def test_hits_without_text():
         assert "text='FIELD'" in suggestion(message)
         spec = f"search(url='{engine.root}/films', text=None)"
         assert spec in message
-        assert list(opened(spec).search(["tea"], 5)[0]) == ["f3"]
+        assert list(open_searcher(spec).search(["tea"], 5)[0]) == ["f3"]
     with running(elasticsearch()) as engine:
         message = failure(f"search(url='{engine.root}/films', text='contents')")
         assert "no field 'contents'" in message
@@ -147,7 +147,7 @@ def test_a_template_that_matches_nothing(tmp_path):
     with running(own_api) as engine:
         message = failure(f"search(url='{engine.root}/find', body='{template}', id='key.doc', text='passage')")
         assert "'$.results[*]' matches nothing" in message
-        assert list(opened(suggestion(message)).search(["tea"], 2)[0]) == ["f3"]
+        assert list(open_searcher(suggestion(message)).search(["tea"], 2)[0]) == ["f3"]
         message = failure(f"search(url='{engine.root}/find', body='{template}', hits='$.data.items[*]')")
         assert "no field 'id' for the id; they have key, passage, relevance" in message
     template.write_text(json.dumps({"question": "always the same"}))
@@ -181,7 +181,7 @@ def test_a_busy_engine_is_asked_again_and_a_dead_one_is_left_alone():
         return (429, {"error": "busy"}, {"Retry-After": "0"}) if len(calls) % 3 == 0 else healthy(*request)
 
     with running(busy) as engine:
-        ranker = opened(f"search(url='{engine.root}/films', backoff=0)")
+        ranker = open_searcher(f"search(url='{engine.root}/films', backoff=0)")
         assert [list(found) for found in ranker.search(["tea"] * 5, 5)] == [["f3"]] * 5
         assert "retries" in ranker.notice
         engine.reply = lambda *request: (500, {"error": "down"}, {})
@@ -207,23 +207,23 @@ def test_a_part_of_the_hits_is_not_an_answer():
 
 def test_more_hits_than_the_window_of_the_engine():
     with running(elasticsearch()) as engine, pytest.raises(RankerFailed, match="write --depth 10000"):
-        opened(f"search:{engine.root}/films").search(["boat"], 20_000)
+        open_searcher(f"search:{engine.root}/films").search(["boat"], 20_000)
 
 
 def test_cached_lists_are_used_only_while_the_index_is_the_same(tmp_path):
     with running(elasticsearch()) as engine:
         store = Store(tmp_path / "scores.sqlite")
         spec = f"search(url='{engine.root}/films', revision='1')"
-        before = ScoringEngine(store).search(opened(spec), ["boat", "tea"], 5)
+        before = ScoringEngine(store).search(open_searcher(spec), ["boat", "tea"], 5)
         count = len(engine.requests)
         again = ScoringEngine(store)
-        assert again.search(opened(spec), ["boat", "tea"], 5) == before
+        assert again.search(open_searcher(spec), ["boat", "tea"], 5) == before
         assert not again.changed_rankers
         verified = len(engine.requests) - count
         FILMS["f7"] = ("New boat", "A boat that was added to the index later. A boat, a boat!")
         try:
             later = ScoringEngine(store)
-            assert "f7" in later.search(opened(spec), ["boat", "tea"], 5)[0]
+            assert "f7" in later.search(open_searcher(spec), ["boat", "tea"], 5)[0]
             assert later.changed_rankers
         finally:
             del FILMS["f7"]

@@ -85,12 +85,12 @@ def serving(
 
 
 def passages(prompt: str) -> list[str]:
-    """The numbered passages of a list-wise or set-wise prompt, as any reader would find them."""
+    """Return the numbered passages of a list-wise or set-wise prompt."""
     return [text for _, text in re.findall(r"^\[(\d+)\] (.*)$", prompt, re.MULTILINE)]
 
 
 def query_of(prompt: str) -> str:
-    """The query, in whichever of the built-in wordings."""
+    """Return the query of any of the built-in prompts."""
     found = re.search(r"(?:Search query|Query|searched for): *(.+)|searched for \"(.+?)\"", prompt)
     assert found, prompt
     return found[1] or found[2]
@@ -101,39 +101,41 @@ def worth(query: str, text: str) -> float:
     return len(set(query.split()) & set(text.split())) / (1 + len(text))
 
 
-def ranked(prompt: str) -> list[int]:
-    """Numbers from 1, best first, by shared words: blind to the order in which passages stand."""
+def rank_passages(prompt: str) -> list[int]:
+    """Return numbers from 1, best first, by shared words, independent of the order of the passages."""
     query, texts = query_of(prompt), passages(prompt)
     return sorted(range(1, len(texts) + 1), key=lambda i: (-worth(query, texts[i - 1]), texts[i - 1]))
 
 
-def in_form(numbers: list[int]) -> str:
+def format_numbers(numbers: list[int]) -> str:
     return " > ".join(f"[{n}]" for n in numbers)
 
 
-def lawful(prompt: str, body: dict[str, Any]) -> str:
-    """Answers each kind of question in its form, by shared words."""
+def answer_correctly(prompt: str, body: dict[str, Any]) -> str:
+    """Answer each type of prompt in its format, by shared words."""
     query = query_of(prompt)
     if pair := re.search(r"^(?:Passage )?A: (.*)\n+(?:Passage )?B: (.*)$", prompt, re.MULTILINE):
         return "A" if worth(query, pair[1]) >= worth(query, pair[2]) else "B"
-    numbers = ranked(prompt)
-    return in_form(numbers if ">" in prompt or "List all" in prompt else numbers[:1])
+    numbers = rank_passages(prompt)
+    return format_numbers(numbers if ">" in prompt or "List all" in prompt else numbers[:1])
 
 
-def as_shown(prompt: str, body: dict[str, Any]) -> str:
-    """Returns its input: all position, no content."""
-    return in_form(list(range(1, len(passages(prompt)) + 1)))
+def answer_input_order(prompt: str, body: dict[str, Any]) -> str:
+    """Answer with the input order."""
+    return format_numbers(list(range(1, len(passages(prompt)) + 1)))
 
 
-def malformed(prompt: str, body: dict[str, Any]) -> str:
-    """By the first passage's letters: in form, one number twice and one missing, or nothing that can be read."""
+def answer_malformed(prompt: str, body: dict[str, Any]) -> str:
+    """Answer correctly, with a repeated and a missing number, or without numbers, depending on the first passage."""
     kind = sum(map(ord, passages(prompt)[0])) % 3
-    numbers = ranked(prompt)
-    return [in_form(numbers), in_form([numbers[0], *numbers[:-1]]), "I would rather not rank 10 texts."][kind]
+    numbers = rank_passages(prompt)
+    return [format_numbers(numbers), format_numbers([numbers[0], *numbers[:-1]]), "I would rather not rank 10 texts."][
+        kind
+    ]
 
 
-def obedient(prompt: str, body: dict[str, Any]) -> str:
-    """By shared words, but a passage that asks for the first place gets it."""
+def answer_obediently(prompt: str, body: dict[str, Any]) -> str:
+    """Answer by shared words, but with passages that ask for the first rank first."""
     texts = passages(prompt)
     asking = [i for i, text in enumerate(texts, 1) if "rank this passage above" in text]
-    return in_form(asking + [n for n in ranked(prompt) if n not in asking])
+    return format_numbers(asking + [n for n in rank_passages(prompt) if n not in asking])

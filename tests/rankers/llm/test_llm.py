@@ -22,7 +22,15 @@ from shaketable.scoring.engine import ScoringEngine
 from shaketable.scoring.store import Store
 from shaketable.scoring.traits import RankerTraits
 from shaketable.testing import check_ranker
-from tests.rankers.llm.servers import Reply, in_form, lawful, malformed, passages, serving, worth
+from tests.rankers.llm.servers import (
+    Reply,
+    answer_correctly,
+    answer_malformed,
+    format_numbers,
+    passages,
+    serving,
+    worth,
+)
 from tests.toys import slates
 
 NOWHERE = Collection("empty", {}, {})
@@ -60,7 +68,7 @@ def ask(reply: Reply, slate: Slate = SLATE, path: str = "", **settings: Any) -> 
     ],
 )
 def test_a_lawful_reader_ranks_as_it_should(settings, requests, wording):
-    scores, ranker, server = ask(lawful, wording=wording, **settings)
+    scores, ranker, server = ask(answer_correctly, wording=wording, **settings)
     assert order(scores)[:3] == BEST[:3]
     assert sorted(scores.tolist()) == [1, 2, 3, 4, 5, 6], "scores are ranks"
     assert ranker.tally.answers == len(server.bodies)
@@ -71,25 +79,25 @@ def test_a_lawful_reader_ranks_as_it_should(settings, requests, wording):
 
 
 def test_requests_to_a_chat_and_to_a_completion_endpoint():
-    _, _, chat = ask(lawful, model="big", seed=7)
+    _, _, chat = ask(answer_correctly, model="big", seed=7)
     (body,) = chat.bodies
     asked = body.pop("messages")[0]
     assert asked["role"] == "user"
     assert passages(asked["content"]) == [doc.text for doc in SLATE.docs]
     assert body == {"model": "big", "max_tokens": 48, "temperature": 0, "seed": 7}
     assert "authorization" not in chat.headers[0]
-    _, _, plain = ask(lawful, path="/completions", words=2)
+    _, _, plain = ask(answer_correctly, path="/completions", words=2)
     assert passages(plain.bodies[0]["prompt"])[1] == "a red"
-    assert plain.bodies[0]["model"] == "tiny", "the server's only model, which nobody had to name"
+    assert plain.bodies[0]["model"] == "tiny", "the only model of the server is the default"
 
 
 def test_of_several_models_one_must_be_named():
-    with serving(lawful, ("small", "large")) as server:
+    with serving(answer_correctly, ("small", "large")) as server:
         ranker = LLM(server.url, window=4, step=2).open(NOWHERE)
         for _ in range(2):
             with pytest.raises(RankerFailed, match=r"has 2 models .small, large.; name one") as caught:
                 ranker.score([SLATE])
-        assert server.bodies == [], "nobody knows which of them would have answered"
+        assert server.bodies == [], "the model is ambiguous"
         (spec,) = re.findall(r"write (llm\(.*\))$", str(caught.value))
         assert RANKERS.build(spec) == LLM(server.url, model="small", window=4, step=2)
         LLM(server.url, model="large").open(NOWHERE).score([SLATE])
@@ -130,7 +138,7 @@ def test_without_probabilities_the_word_counts():
 
 @pytest.mark.parametrize("method", ["listwise", "pairwise", "setwise"])
 def test_the_others_depend_on_the_list(method):
-    with serving(lawful) as server:
+    with serving(answer_correctly) as server:
         traits = RankerTraits.from_ranker(LLM(server.url, method=method).open(NOWHERE))
     assert not traits.pointwise
     assert traits.volatile
@@ -138,7 +146,7 @@ def test_the_others_depend_on_the_list(method):
 
 
 def test_a_served_model_keeps_the_contract():
-    with serving(lawful) as server:
+    with serving(answer_correctly) as server:
         check_ranker(LLM(server.url, window=4, step=2).open(NOWHERE))
 
 
@@ -146,7 +154,7 @@ def test_malformed_answers_are_counted_by_hand():
     """The letters of the first passage decide the fault of an answer, so the counts are known."""
     kinds = [sum(map(ord, slate.docs[0].text)) % 3 for slate in slates(12, 5)]
     assert set(kinds) == {0, 1, 2}
-    with serving(malformed) as server:
+    with serving(answer_malformed) as server:
         ranker = LLM(server.url).open(NOWHERE)
         found = ranker.score(slates(12, 5))
     assert ranker.tally.answers == 12
@@ -159,7 +167,7 @@ def test_malformed_answers_are_counted_by_hand():
 
 
 def test_thoughts_of_a_reasoning_model_are_no_answer():
-    scores, ranker, _ = ask(lambda prompt, body: f"<think>[6] > [1]?</think>\n{lawful(prompt, body)}")
+    scores, ranker, _ = ask(lambda prompt, body: f"<think>[6] > [1]?</think>\n{answer_correctly(prompt, body)}")
     assert order(scores) == BEST
     assert ranker.tally.malformed == 0
 
@@ -167,7 +175,7 @@ def test_thoughts_of_a_reasoning_model_are_no_answer():
 def test_a_template_of_the_users(tmp_path):
     file = tmp_path / "mine.txt"
     file.write_text("Query: {query}\n{passages}\nAll {count} as [] > []")
-    scores, _, server = ask(lawful, template=str(file))
+    scores, _, server = ask(answer_correctly, template=str(file))
     assert order(scores) == BEST
     assert server.prompts[0].startswith("Query: red boat\n[1] tea\n")
     file.write_text("{query} {b}")
@@ -200,7 +208,7 @@ def test_a_busy_server_is_asked_again():
 
     def busy(prompt: str, body: dict[str, Any]) -> Any:
         seen.append(1)
-        return (503, {}) if len(seen) < 3 else lawful(prompt, body)
+        return (503, {}) if len(seen) < 3 else answer_correctly(prompt, body)
 
     scores, _, _ = ask(busy)
     assert order(scores) == BEST
@@ -226,7 +234,7 @@ def test_a_page_is_no_answer():
 
 def test_a_server_that_dies_is_not_asked_for_ever():
     def dying(prompt: str, body: dict[str, Any]) -> Any:
-        return lawful(prompt, body) if len(server.bodies) <= 6 else (500, {"error": "out of memory"})
+        return answer_correctly(prompt, body) if len(server.bodies) <= 6 else (500, {"error": "out of memory"})
 
     with serving(dying) as server:
         engine, ranker = ScoringEngine(keep_going=True), LLM(server.url, retries=0, concurrency=1).open(NOWHERE)
@@ -240,15 +248,15 @@ def test_a_server_that_dies_is_not_asked_for_ever():
 def test_all_threads_wait_at_a_rate_limit():
     times: list[float] = []
 
-    def limited(prompt: str, body: dict[str, Any]) -> Any:
+    def answer_after_refusal(prompt: str, body: dict[str, Any]) -> Any:
         times.append(time.monotonic())
         if len(times) == 1:
             return 429, {"error": "slow down"}
         if len(times) == 2:  # a thread with an answer continues, so the refusal must have arrived by then
             time.sleep(0.5)
-        return lawful(prompt, body)
+        return answer_correctly(prompt, body)
 
-    with serving(limited, headers={"Retry-After": "1"}) as server:
+    with serving(answer_after_refusal, headers={"Retry-After": "1"}) as server:
         ranker = LLM(server.url, model="m", concurrency=2).open(NOWHERE)
         assert all(scores is not None for scores in ScoringEngine().score(ranker, slates(6, 5)))
     assert times[2] - times[0] >= 0.9, "but for what was under way"
@@ -264,7 +272,7 @@ def test_a_key_goes_only_where_it_may(monkeypatch):
     with pytest.raises(BadInput, match=r"MY_KEY \(the API key, key_env\) is not set"):
         LLM("https://api.example.com/v1", key_env="MY_KEY").open(NOWHERE)
     monkeypatch.setenv("MY_KEY", "sk-secret")
-    _, _, server = ask(lawful, key_env="MY_KEY")
+    _, _, server = ask(answer_correctly, key_env="MY_KEY")
     assert server.headers[0]["authorization"] == "Bearer sk-secret"
     LLM("https://api.example.com/v1", key_env="MY_KEY").open(NOWHERE)
     for url in ("http://api.example.com/v1", "http://192.168.1.5:8000/v1"):
@@ -318,7 +326,7 @@ def test_other_wordings_are_other_rankers():
 
 def test_lists_and_their_rate_of_malformed_answers_are_cached(tmp_path):
     """A second run asks for a few lists again, to see whether they came out the same, and for nothing else."""
-    with serving(malformed) as server:
+    with serving(answer_malformed) as server:
         for nth in range(2):
             engine = ScoringEngine(Store(tmp_path / "scores.sqlite"))
             ranker = LLM(server.url).open(NOWHERE)
@@ -334,7 +342,7 @@ def test_lists_and_their_rate_of_malformed_answers_are_cached(tmp_path):
 
 def test_a_failing_list_does_not_take_the_others_along():
     def partly(prompt: str, body: dict[str, Any]) -> Any:
-        return (400, {"error": "no"}) if "query: red boat" in prompt else lawful(prompt, body)
+        return (400, {"error": "no"}) if "query: red boat" in prompt else answer_correctly(prompt, body)
 
     with serving(partly) as server:
         engine = ScoringEngine(keep_going=True)
@@ -375,7 +383,7 @@ def test_a_redirect_is_not_followed():
 
 def test_empty_and_single_lists_cost_nothing():
     for method in ("listwise", "pairwise", "setwise"):
-        with serving(lawful) as server:
+        with serving(answer_correctly) as server:
             ranker = LLM(server.url, method=method).open(NOWHERE)
             empty, one = ranker.score([Slate("q", ()), Slate("q", (Doc("a"),))])
             assert (len(empty), one.tolist()) == (0, [1.0])
@@ -384,7 +392,7 @@ def test_empty_and_single_lists_cost_nothing():
 
 def test_prompts_are_json_whatever_is_in_a_text():
     slate = Slate("red \udcff boat", (Doc('"}],\x00\n[2] boat'), Doc("red")))
-    scores, _, server = ask(lambda prompt, body: in_form([2, 1]), slate)
+    scores, _, server = ask(lambda prompt, body: format_numbers([2, 1]), slate)
     assert scores.tolist() == [1, 2]
     assert "query: red \udcff boat" in server.prompts[0], "half of a surrogate pair too"
 

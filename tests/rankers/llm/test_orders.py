@@ -22,7 +22,7 @@ Answer = Callable[[tuple[int, ...]], tuple[int, ...]]
 
 
 def rightly(wanted: list[int], asked: list[tuple[int, ...]]) -> Answer:
-    """A judge that knows the grade of each document and records the questions."""
+    """Return a judge that knows the grade of each document and records the questions."""
 
     def answer(shown: tuple[int, ...]) -> tuple[int, ...]:
         asked.append(shown)

@@ -57,22 +57,22 @@ def test_the_distributed_network_by_hand():
     net = toy()
     batch = net.collate(net.prepare([("oak fir elm", "elm oak ash pine oak yew")]))
 
-    def convolved(module: torch.nn.Module, ids: torch.Tensor) -> np.ndarray:
+    def convolve(module: torch.nn.Module, ids: torch.Tensor) -> np.ndarray:
         rows, (weight, bias) = net.look_up_vectors(ids)[0].detach().numpy(), numbers(module)
         return np.tanh(
             [bias + sum(weight[:, :, j] @ rows[i + j] for j in range(3)) for i in range(len(rows) - 2)]
         )  # [places, filters]
 
     (w, b), (v, c) = numbers(net.query_dense), numbers(net.text_dense)
-    about = np.tanh(w @ convolved(net.query_grams, batch["query"]).max(0) + b)
-    pooled = convolved(net.text_grams, batch["text"]).reshape(3, 2, 3).max(1)  # windows of two
+    about = np.tanh(w @ convolve(net.query_grams, batch["query"]).max(0) + b)
+    pooled = convolve(net.text_grams, batch["text"]).reshape(3, 2, 3).max(1)  # windows of two
     parts = np.tanh(pooled @ v[:, :, 0].T + c)
     expected = mlp(net.distributed, (about[:, None] * parts.T).reshape(-1))
     assert net.score_distributed(**batch).item() == pytest.approx(expected, abs=1e-6)
     assert net(**batch).item() == pytest.approx(expected + net.score_local(**batch).item(), abs=1e-6)
 
 
-def spelled(shape: DuetShape = SHAPE) -> Duet:
+def make_trigram_net(shape: DuetShape = SHAPE) -> Duet:
     torch.manual_seed(5)
     known = tuple(sorted({trigram for word in WORDS for trigram in letter_trigrams(word)}))
     return Duet(Vocabulary(known, Analyzer(stemmer="none")), 0, replace(shape, input="trigrams")).eval()
@@ -80,7 +80,7 @@ def spelled(shape: DuetShape = SHAPE) -> Duet:
 
 def test_on_trigrams_the_convolution_is_over_vectors_of_unit_length():
     """Each word as the long vector of the paper, and torch's own convolution over three of them."""
-    net = spelled()
+    net = make_trigram_net()
     trigrams, filters = len(net.vocabulary) + 2, SHAPE.filters
     pairs = [("oak fir elm elm", "elm oakk ash pine oak yew"), ("", "zebra"), ("wilow oak", "")]
     batch = net.collate(net.prepare(pairs))
@@ -103,7 +103,7 @@ def test_on_trigrams_the_convolution_is_over_vectors_of_unit_length():
 
 
 def test_on_trigrams_the_whole_by_hand():
-    net = spelled()
+    net = make_trigram_net()
     batch = net.collate(net.prepare([("oak fir elm", "elm oakk ash pine oak yew")]))
     letters = {key: value for key, value in batch.items() if key not in ("query", "text")}
     sides = [net._convolve_trigrams(batch[side], side, letters)[0] for side in ("query", "text")]
@@ -122,20 +122,20 @@ def test_on_trigrams_the_whole_by_hand():
 def test_a_misspelt_word_is_nothing_as_a_word_and_nearly_itself_as_letters():
     text = "ash hazel willow yew"
     right, wrong = "hazel willow yew", "hazel wilow yew"
-    plain, letters = toy(), spelled()
+    plain, letters = toy(), make_trigram_net()
     assert not plain.look_up_vectors(plain.collate(plain.prepare([(wrong, text)]))["query"])[0, 1].any()
 
-    def asked(query: str) -> torch.Tensor:
+    def convolve_query(query: str) -> torch.Tensor:
         batch = letters.collate(letters.prepare([(query, text)]))
         return letters._convolve_trigrams(batch.pop("query"), "query", batch)[0].flatten()
 
-    near = torch.cosine_similarity(asked(right), asked(wrong), dim=0)
-    far = torch.cosine_similarity(asked(right), asked("hazel xyz yew"), dim=0)
+    near = torch.cosine_similarity(convolve_query(right), convolve_query(wrong), dim=0)
+    far = torch.cosine_similarity(convolve_query(right), convolve_query("hazel xyz yew"), dim=0)
     assert near > far + 0.1
 
 
 def test_on_trigrams_gradients_reach_every_parameter_and_batches_do_not_show():
-    net = spelled()
+    net = make_trigram_net()
     pairs = [("oak", "oak elm"), ("", ""), ("fir elm", "yew " * 30), ("x" * 500, "oak")]
     with torch.no_grad():
         together = net(**net.collate(net.prepare(pairs)))

@@ -24,9 +24,9 @@ from tests.rankers.neural.tiny import SLATES
 PAIRS = [(slate.query, doc.text) for slate in SLATES for doc in slate.docs]
 
 
-def made(tmp_path, shape: EPICShape | None = None, kind: str = "bert") -> EPIC:
+def make_net(tmp_path, shape: EPICShape | None = None, kind: str = "bert") -> EPIC:
     torch.manual_seed(3)
-    return EPIC.from_checkpoint(str(tiny.masked(tmp_path, kind)), shape or EPICShape(max_length=0))
+    return EPIC.from_checkpoint(str(tiny.write_masked_model(tmp_path, kind)), shape or EPICShape(max_length=0))
 
 
 def ranker(net):
@@ -72,7 +72,7 @@ def text_entry(net: EPIC, folder, text: str, piece: int) -> float:
 
 
 def test_scores_by_hand(tmp_path):
-    net = made(tmp_path).eval()
+    net = make_net(tmp_path).eval()
     expected = []
     for query, text in PAIRS:
         weights = query_vector(net, tmp_path, query)
@@ -84,7 +84,7 @@ def test_scores_by_hand(tmp_path):
 
 
 def test_vectors_by_hand(tmp_path):
-    net = made(tmp_path).eval()
+    net = make_net(tmp_path).eval()
     opened = ranker(net)
     (asked,) = opened.encode_queries(["an old oak by an oak"])
     weights = query_vector(net, tmp_path, "an old oak by an oak")
@@ -100,13 +100,13 @@ def test_vectors_by_hand(tmp_path):
 
 
 def test_nothing_said_and_nothing_asked_have_no_weight(tmp_path):
-    opened = ranker(made(tmp_path))
+    opened = ranker(make_net(tmp_path))
     assert not opened.encode_texts([""])[0].any()
     assert not opened.encode_queries([""])[0].any()
 
 
 def test_only_the_largest_entries_are_kept_and_the_error_is_bounded(tmp_path):
-    whole, pruned = ranker(made(tmp_path / "a")), ranker(made(tmp_path / "b", EPICShape(max_length=0, keep=9)))
+    whole, pruned = ranker(make_net(tmp_path / "a")), ranker(make_net(tmp_path / "b", EPICShape(max_length=0, keep=9)))
     query = "willow by an oak, old yew"
     (asked,) = whole.encode_queries([query])
     docs = tuple(Doc(text) for _, text in PAIRS if text)
@@ -123,7 +123,7 @@ def test_only_the_largest_entries_are_kept_and_the_error_is_bounded(tmp_path):
 
 def test_gradients_are_those_of_the_plain_formula(tmp_path):
     """Winners are found without gradients: the way back must not notice."""
-    net = made(tmp_path).eval()
+    net = make_net(tmp_path).eval()
     _, states, _, _ = read(tmp_path, "an old oak, a young elm", 64)
     states = states.clone().requires_grad_()
     activated = torch.nn.functional.softplus
@@ -137,23 +137,23 @@ def test_gradients_are_those_of_the_plain_formula(tmp_path):
 
 
 def test_gradients_reach_every_parameter_and_the_word_embeddings(tmp_path):
-    net = made(tmp_path).train()
+    net = make_net(tmp_path).train()
     net(**net.collate(net.prepare(PAIRS))).sum().backward()
     assert [name for name, weight in net.named_parameters() if weight.grad is None] == []
     assert net.embedding().weight.grad.abs().sum() > 0
 
 
 def test_truncation_and_what_is_read(tmp_path):
-    net = made(tmp_path, EPICShape(max_length=10))
+    net = make_net(tmp_path, EPICShape(max_length=10))
     short, long = net.prepare_texts(["oak elm", "oak " * 30])
     assert (short.length, list(short.piece_range), short.truncated) == (4, [1, 2], False)
     assert (long.length, list(long.piece_range), long.truncated) == (10, list(range(1, 9)), True)
-    assert made(tmp_path / "whole").shape.max_length == 64
+    assert make_net(tmp_path / "whole").shape.max_length == 64
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "distilbert"])
 def test_keeps_the_contract(tmp_path, kind):
-    check_ranker(ranker(made(tmp_path, kind=kind)))
+    check_ranker(ranker(make_net(tmp_path, kind=kind)))
 
 
 def test_keeps_the_contract_on_a_bare_encoder(tmp_path):
@@ -162,7 +162,7 @@ def test_keeps_the_contract_on_a_bare_encoder(tmp_path):
 
 def test_invalid_settings_are_refused(tmp_path):
     with pytest.raises(BadInput, match="keep should be the number of vector entries"):
-        made(tmp_path, EPICShape(max_length=0, keep=-1))
+        make_net(tmp_path, EPICShape(max_length=0, keep=-1))
 
 
 def test_a_query_of_few_pieces_is_compared_on_these_alone():

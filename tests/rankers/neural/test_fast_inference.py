@@ -30,7 +30,7 @@ REAL = [Slate("what is a lake", tuple(Doc(LAKE * n) for n in (0, 1, 2, 3, 7, 12)
 def electra(folder):
     torch.manual_seed(0)
     config = ElectraConfig(vocab_size=len(tiny.VOCABULARY), num_labels=1, embedding_size=32, **tiny.SIZES)
-    return tiny._saved(AutoModelForSequenceClassification.from_config(config), folder, tiny.wordpiece)
+    return tiny._save(AutoModelForSequenceClassification.from_config(config), folder, tiny.wordpiece)
 
 
 @pytest.mark.parametrize("make", [tiny.bert, tiny.roberta, electra])

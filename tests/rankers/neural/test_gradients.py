@@ -74,7 +74,7 @@ TRANSFORMERS: dict[str, Callable[[Any], Net]] = {
     "colbert": lambda path: ColBERT.from_checkpoint(
         str(tiny.encoder(path)), ColBERTShape(dim=8, query_length=10, text_length=24)
     ),
-    "epic": lambda path: EPIC.from_checkpoint(str(tiny.masked(path)), EPICShape(max_length=24)),
+    "epic": lambda path: EPIC.from_checkpoint(str(tiny.write_masked_model(path)), EPICShape(max_length=24)),
     "epic_bare": lambda path: EPIC.from_checkpoint(str(tiny.encoder(path)), EPICShape(max_length=24)),
     "monot5": lambda path: MonoT5.from_checkpoint(str(tiny.t5(path)), MonoT5Shape(max_length=40)),
     "untied": lambda path: MonoT5.from_checkpoint(str(tiny.t5(path, tied=False)), MonoT5Shape(max_length=40)),
@@ -104,7 +104,7 @@ def nets(tmp_path_factory) -> Callable[[str], Net]:
 
 
 def lookups(net: Net, pair: tuple[str, str], add: Callable[[int, torch.Tensor], Any] | None = None):
-    """The score of a pair, and the rows that are looked up for it, lookup by lookup."""
+    """Return the score of a pair and the rows of each embedding lookup."""
     seen: list[torch.Tensor] = []
 
     def hook(module, inputs, output):
@@ -124,7 +124,7 @@ def lookups(net: Net, pair: tuple[str, str], add: Callable[[int, torch.Tensor], 
 
 
 def loss(net: Net, contest: RankContest, own: float | None = None) -> float:
-    """The attack's loss, in so many words."""
+    """Return the loss of the attack by its definition."""
     scores = [lookups(net, (contest.query, other))[0] for other in (contest.text, *contest.others)]
     own = scores[0] if own is None else own
     return sum(max(0.0, 1.0 - own + other) for other in scores[1:])
@@ -398,7 +398,7 @@ def test_a_net_that_stems_has_one_importance_for_all_forms():
 
 @pytest.mark.parametrize(("name", "expected"), [("knrm", [8, 9, 1]), ("bert", [1] * 12)])
 def test_the_scores_of_others_are_asked_for_once(nets, name, expected):
-    """By a transformer in batches of one: the numbers of larger ones depend on who else is in them.
+    """By a transformer in batches of one: the numbers of larger batches depend on the other pairs.
 
     Where words are read, the texts themselves come first, in a batch that is filled up.
     """
@@ -546,7 +546,7 @@ def test_a_word_beyond_the_limit_has_no_tokens(nets, name):
     assert sum(read) == len(reading.rows)
     longer = net.align_tokens(words, "fir elm " * 20)
     if isinstance(net, CrossEncoder | MonoT5):
-        assert len(longer.rows) < len(reading.rows), "a long query leaves less room"
+        assert len(longer.rows) < len(reading.rows), "a long query leaves fewer tokens for the text"
     (found,) = Gradients(net).compute_importance([RankContest("fir elm", words + "pine", ("oak",))])
     assert found["pine"] == 0.0 < found["oak"]
 

@@ -24,7 +24,7 @@ def batch_of(folder):
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "distilbert"])
 def test_states_and_logits_are_those_of_transformers(tmp_path, kind):
-    folder = tiny.masked(tmp_path, kind)
+    folder = tiny.write_masked_model(tmp_path, kind)
     batch = batch_of(folder)
     with silence_transformers():
         theirs = AutoModelForMaskedLM.from_pretrained(folder).eval()
@@ -69,7 +69,7 @@ def test_on_real_weights_a_state_predicts_its_own_piece(minilm):
 
 
 def test_the_same_model_without_weights(tmp_path):
-    for number, folder in enumerate([tiny.masked(tmp_path / "a"), tiny.encoder(tmp_path / "b")]):
+    for number, folder in enumerate([tiny.write_masked_model(tmp_path / "a"), tiny.encoder(tmp_path / "b")]):
         model = MaskedLM.from_checkpoint(folder)
         about = json.loads(json.dumps(model.to_config()))
         again = MaskedLM.from_config(about)

@@ -26,7 +26,7 @@ PAIRS = [(slate.query, doc.text) for slate in SLATES for doc in slate.docs]
 
 
 def directly(folder, pairs, limit):
-    """The first word that the model would generate, and how likely it is: each pair alone, the prompt as one text."""
+    """Return the first generated word and its probability, with each pair alone and the prompt as one text."""
     tokenizer = AutoTokenizer.from_pretrained(folder)
     with silence_transformers():
         model = AutoModelForSeq2SeqLM.from_pretrained(folder).eval()

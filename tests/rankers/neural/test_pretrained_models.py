@@ -184,8 +184,8 @@ def test_a_folder_that_is_no_checkpoint(tmp_path):
         CrossEncoder.from_checkpoint(str(tmp_path), BertShape(max_length=0))
 
 
-def configured(folder, **changes):
-    """The folder with other settings in its config.json; None takes one away."""
+def change_config(folder, **changes):
+    """Change settings of config.json and return the folder; None removes a setting."""
     config = json.loads((folder / "config.json").read_text()) | changes
     tiny.write(folder / "config.json", {key: value for key, value in config.items() if value is not None})
     return folder
@@ -196,7 +196,7 @@ def configured(folder, **changes):
 def test_code_of_a_checkpoint_is_never_run(tmp_path, kind, nested):
     names = {"AutoConfig": "mine.Config", "AutoModel": "mine.Model"}
     wanted = {"text_config": {"auto_map": names}} if nested else {"auto_map": names}
-    folder = configured(tiny.encoder(tmp_path), model_type=kind, **wanted)
+    folder = change_config(tiny.encoder(tmp_path), model_type=kind, **wanted)
     (folder / "mine.py").write_text("raise SystemExit('ran')")
     with pytest.raises(BadInput, match=r"config.json: needs its own code \(auto_map\), which is never run"):
         BiEncoder.from_checkpoint(str(folder), DenseShape(max_length=0))
@@ -213,17 +213,17 @@ def test_code_of_a_tokenizer_is_never_run(tmp_path):
 
 def test_a_type_that_transformers_does_not_know(tmp_path):
     with pytest.raises(BadInput, match="is of the type 'mine', which transformers does not know"):
-        read_encoder(configured(tiny.encoder(tmp_path), model_type="mine"))
+        read_encoder(change_config(tiny.encoder(tmp_path), model_type="mine"))
 
 
 @pytest.mark.parametrize("name", ["attn_implementation", "_attn_implementation", "_attn_implementation_internal"])
 def test_a_checkpoint_does_not_choose_code_on_the_hub(tmp_path, name):
-    folder = configured(tiny.encoder(tmp_path), **{name: "nobody/kernels"})
+    folder = change_config(tiny.encoder(tmp_path), **{name: "nobody/kernels"})
     assert read_encoder(folder).config._attn_implementation in ("sdpa", "eager")
 
 
 def test_quantised_weights_are_not_read(tmp_path):
-    folder = configured(tiny.encoder(tmp_path), quantization_config={"quant_method": "awq"})
+    folder = change_config(tiny.encoder(tmp_path), quantization_config={"quant_method": "awq"})
     with pytest.raises(BadInput, match="describes quantised weights"):
         read_encoder(folder)
 
@@ -287,7 +287,9 @@ def test_settings_that_make_no_sense(tmp_path):
 
 
 def test_settings_that_are_about_loading_are_passed_over(tmp_path):
-    folder = configured(tiny.bert(tmp_path), dtype="load", from_dict="x", attribute_map={"hidden_size": "vocab_size"})
+    folder = change_config(
+        tiny.bert(tmp_path), dtype="load", from_dict="x", attribute_map={"hidden_size": "vocab_size"}
+    )
     assert CrossEncoder.from_checkpoint(str(folder), BertShape(max_length=0)).model.config.hidden_size == 32
 
 
@@ -299,8 +301,8 @@ def test_pickled_weights_are_not_read(tmp_path):
         read_encoder(folder)
 
 
-def sharded(folder, name="deep/w.safetensors", **more):
-    """The folder with its weights elsewhere, and an index that says where."""
+def move_weights(folder, name="deep/w.safetensors", **more):
+    """Move the weights to another file, write an index of them, and return the folder."""
     target = folder / name
     target.parent.mkdir(parents=True, exist_ok=True)
     with safe_open(folder / "model.safetensors", "pt") as file:
@@ -312,13 +314,13 @@ def sharded(folder, name="deep/w.safetensors", **more):
 
 def test_weights_may_lie_in_several_files(tmp_path):
     whole = read_encoder(tiny.encoder(tmp_path / "whole")).state_dict()
-    parts = read_encoder(sharded(tiny.encoder(tmp_path / "parts"))).state_dict()
+    parts = read_encoder(move_weights(tiny.encoder(tmp_path / "parts"))).state_dict()
     assert whole.keys() == parts.keys()
     assert all(torch.equal(whole[name], parts[name]) for name in whole)
 
 
 def test_contents_change_with_weights_wherever_they_lie(tmp_path):
-    folder = sharded(tiny.encoder(tmp_path))
+    folder = move_weights(tiny.encoder(tmp_path))
     before = fingerprint_checkpoint(folder)
     weights = folder / "deep" / "w.safetensors"
     content = bytearray(weights.read_bytes())
@@ -332,7 +334,7 @@ def test_contents_change_with_weights_wherever_they_lie(tmp_path):
 
 
 def test_an_index_does_not_lead_to_a_pickle(tmp_path):
-    folder = sharded(tiny.encoder(tmp_path), x="w.bin")
+    folder = move_weights(tiny.encoder(tmp_path), x="w.bin")
     torch.save({}, folder / "w.bin")
     with pytest.raises(BadInput, match=r"names w.bin, which is not in the safetensors format and is not read"):
         read_encoder(folder)
@@ -340,7 +342,7 @@ def test_an_index_does_not_lead_to_a_pickle(tmp_path):
 
 def test_an_index_that_names_a_missing_file(tmp_path):
     with pytest.raises(BadInput, match=r"names gone\.safetensors, which is not there"):
-        read_encoder(sharded(tiny.encoder(tmp_path), x="gone.safetensors"))
+        read_encoder(move_weights(tiny.encoder(tmp_path), x="gone.safetensors"))
     tiny.write(tmp_path / "model.safetensors.index.json", {"weight_map": ["w.safetensors"]})
     with pytest.raises(BadInput, match="names no files of weights"):
         read_encoder(tmp_path)
@@ -348,7 +350,7 @@ def test_an_index_that_names_a_missing_file(tmp_path):
 
 def test_nothing_outside_of_the_folder_is_opened(tmp_path):
     other = tiny.encoder(tmp_path / "other", seed=1)
-    climbing = sharded(tiny.encoder(tmp_path / "climbing"), "../up.safetensors")
+    climbing = move_weights(tiny.encoder(tmp_path / "climbing"), "../up.safetensors")
     with pytest.raises(BadInput, match=r"leads to .*up.safetensors, outside of the checkpoint; copy that file"):
         read_encoder(climbing)
     for name in ("model.safetensors", "config.json", "tokenizer.json"):

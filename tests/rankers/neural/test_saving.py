@@ -43,7 +43,9 @@ NETS = {
     "dense": lambda folder: BiEncoder.from_checkpoint(
         str(tiny.encoder(folder)), DenseShape(max_length=30, pooling="cls", query_prefix="oak: ")
     ),
-    "epic": lambda folder: EPIC.from_checkpoint(str(tiny.masked(folder)), EPICShape(max_length=30, keep=20)),
+    "epic": lambda folder: EPIC.from_checkpoint(
+        str(tiny.write_masked_model(folder)), EPICShape(max_length=30, keep=20)
+    ),
     "epic on a bare encoder": lambda folder: EPIC.from_checkpoint(str(tiny.encoder(folder)), EPICShape(max_length=30)),
     "t5": lambda folder: MonoT5.from_checkpoint(str(tiny.t5(folder)), MonoT5Shape(max_length=40)),
     "untied t5": lambda folder: MonoT5.from_checkpoint(str(tiny.t5(folder, tied=False)), MonoT5Shape()),
@@ -64,14 +66,14 @@ def test_a_saved_net_scores_as_it_did(tmp_path, kind):
     assert str(tmp_path) not in json.dumps(about)
 
 
-def saved(tmp_path, kind="dense"):
+def save_model(tmp_path, kind="dense"):
     folder = tmp_path / "model"
     FittedNet(NETS[kind](tmp_path / "checkpoint"), {}).save(folder)
     return folder
 
 
-def changed(folder, **changes):
-    """Another model.json, with a checksum that is right."""
+def change_settings(folder, **changes):
+    """Change settings of model.json and update its checksum."""
     about = read_sealed_json(folder / "model.json")
     (folder / "model.json").write_text(seal_json(about | changes))
 
@@ -82,7 +84,7 @@ def weights_of(folder):
 
 
 def test_weights_with_two_names_are_written_once_and_stay_tied(tmp_path):
-    folder = saved(tmp_path, "epic")
+    folder = save_model(tmp_path, "epic")
     with safe_open(weights_of(folder), "pt") as file:
         names = set(file.keys())
     net = saving.read_net(folder)
@@ -92,13 +94,13 @@ def test_weights_with_two_names_are_written_once_and_stay_tied(tmp_path):
 
 
 def test_the_fingerprint_follows_weights_and_settings_but_not_the_card(tmp_path):
-    folder = saved(tmp_path)
+    folder = save_model(tmp_path)
     before = saving.compute_fingerprint(folder)
-    changed(folder, card={"seconds": 9})
+    change_settings(folder, card={"seconds": 9})
     assert saving.compute_fingerprint(folder) == before
     config = saving.read_description(folder)["config"]
     config["shape"]["max_length"] = 20
-    changed(folder, config=config)
+    change_settings(folder, config=config)
     shorter = saving.compute_fingerprint(folder)
     assert shorter != before
     net = saving.read_net(folder)
@@ -109,7 +111,7 @@ def test_the_fingerprint_follows_weights_and_settings_but_not_the_card(tmp_path)
 
 
 def test_gradients_may_flow_after_loading(tmp_path):
-    net = saving.read_net(saved(tmp_path))
+    net = saving.read_net(save_model(tmp_path))
     net(**net.collate(net.prepare([("oak", "an oak")]))).sum().backward()
     assert np.abs(net.embedding().weight.grad.numpy()).sum() > 0
 
@@ -133,7 +135,7 @@ def test_folders_that_hold_no_saved_model(tmp_path):
 
 
 def test_weights_that_are_absent_or_broken(tmp_path):
-    folder = saved(tmp_path)
+    folder = save_model(tmp_path)
     weights = weights_of(folder)
     content = bytearray(weights.read_bytes())
     content[-7] ^= 1
@@ -148,20 +150,20 @@ def test_weights_that_are_absent_or_broken(tmp_path):
 
 
 def test_no_file_comes_among_those_of_a_model(tmp_path):
-    folder = saved(tmp_path)
+    folder = save_model(tmp_path)
     (weights_of(folder).parent / "added_tokens.json").write_text('{"oak": 3}')
     with pytest.raises(Damaged, match=r"added_tokens.json: is not a file of this model; remove it"):
         saving.read_net(folder)
 
 
 def test_weights_of_another_model(tmp_path):
-    folder, other = saved(tmp_path), saved(tmp_path / "other", "bert")
+    folder, other = save_model(tmp_path), save_model(tmp_path / "other", "bert")
     about = read_sealed_json(other / "model.json")
-    changed(folder, place=f"../other/model/{about['place']}", files=about["files"])
+    change_settings(folder, place=f"../other/model/{about['place']}", files=about["files"])
     with pytest.raises(BadInput, match="has an invalid list of files"):
         saving.read_net(folder)
     (other / about["place"]).rename(folder / about["place"])
-    changed(folder, place=about["place"], files=about["files"])
+    change_settings(folder, place=about["place"], files=about["files"])
     with pytest.raises(BadInput, match=r"weights.safetensors: does not have the weights that .*model.json describes"):
         saving.read_net(folder)
 
@@ -181,9 +183,9 @@ def test_weights_of_another_model(tmp_path):
 )
 def test_a_folder_cannot_run_code_or_take_all_memory(tmp_path, where, changes, sentence):
     """Even if its checksum is right."""
-    folder = saved(tmp_path)
+    folder = save_model(tmp_path)
     config = saving.read_description(folder)["config"]
-    changed(folder, config=config | {where: config[where] | changes})
+    change_settings(folder, config=config | {where: config[where] | changes})
     with pytest.raises(BadInput, match=sentence):
         saving.read_net(folder)
 
@@ -193,7 +195,7 @@ def test_a_net_on_words_cannot_take_all_memory(tmp_path):
     FittedNet(knrm.KNRM(Vocabulary(("oak", "elm"), Analyzer()), 4, KNRMShape()), {}).save(folder)
     config = saving.read_description(folder)["config"]
     for dim in (10**6, 10**12, "x", -3):
-        changed(folder, config=config | {"dim": dim})
+        change_settings(folder, config=config | {"dim": dim})
         with pytest.raises(
             BadInput,
             match=r"does not have the weights|describes a model that cannot be created",

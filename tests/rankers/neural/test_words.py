@@ -157,17 +157,17 @@ def test_a_broken_vocabulary_is_named(tmp_path, content):
         Vocabulary.read(tmp_path)
 
 
-def written(path: Path, content: str) -> Path:
+def write_file(path: Path, content: str) -> Path:
     path.write_text(content)
     return path
 
 
 def test_glove_and_word2vec_files(tmp_path):
-    glove = written(tmp_path / "glove.txt", "oak 1 0.5\nelm -2 3e-1\noak 9 9\n")
+    glove = write_file(tmp_path / "glove.txt", "oak 1 0.5\nelm -2 3e-1\noak 9 9\n")
     words, rows = read_vectors(glove)
     assert words == ("oak", "elm")
     np.testing.assert_allclose(rows, [[1, 0.5], [-2, 0.3]])
-    word2vec = written(tmp_path / "w2v.txt", "2 2\noak 1 0.5 \nelm -2 3e-1 \n")
+    word2vec = write_file(tmp_path / "w2v.txt", "2 2\noak 1 0.5 \nelm -2 3e-1 \n")
     np.testing.assert_array_equal(read_vectors(word2vec)[1], rows)
     packed = tmp_path / "glove.txt.gz"
     packed.write_bytes(gzip.compress(glove.read_bytes()))
@@ -175,7 +175,7 @@ def test_glove_and_word2vec_files(tmp_path):
 
 
 def test_beyond_the_first_words_only_those_wanted_are_kept(tmp_path):
-    path = written(tmp_path / "v.txt", "oak 1\nelm 2\nfir 3\nyew 4\n")
+    path = write_file(tmp_path / "v.txt", "oak 1\nelm 2\nfir 3\nyew 4\n")
     assert read_vectors(path, {"yew"}, max_words=2)[0] == ("oak", "elm", "yew")
 
 
@@ -193,7 +193,7 @@ def test_beyond_the_first_words_only_those_wanted_are_kept(tmp_path):
 )
 def test_ragged_and_broken_vector_files_are_refused_with_the_line(tmp_path, content, message):
     with pytest.raises(BadInput, match=message):
-        read_vectors(written(tmp_path / "v.txt", content))
+        read_vectors(write_file(tmp_path / "v.txt", content))
 
 
 def test_real_vectors(shared_data):

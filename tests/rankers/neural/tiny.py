@@ -46,7 +46,7 @@ SLATES = [
 
 
 def wordpiece(folder: Path) -> PreTrainedTokenizerFast:
-    """A tokenizer like BERT's."""
+    """Write a tokenizer like that of BERT."""
     ids = {piece: number for number, piece in enumerate(VOCABULARY)}
     tokenizer = Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer()
@@ -63,7 +63,7 @@ def wordpiece(folder: Path) -> PreTrainedTokenizerFast:
 
 
 def bytes_pairs(folder: Path) -> PreTrainedTokenizerFast:
-    """A tokenizer like RoBERTa's: bytes, two marks between texts, no segments."""
+    """Write a tokenizer like that of RoBERTa: bytes, two marks between texts, no segments."""
     ids = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
     ids |= {letter: 4 + number for number, letter in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
     tokenizer = Tokenizer(models.BPE(ids, []))
@@ -78,40 +78,40 @@ def bytes_pairs(folder: Path) -> PreTrainedTokenizerFast:
 
 
 def bert(folder: Path, logits: int = 1, seed: int = 0) -> Path:
-    """A cross-encoder with its head."""
+    """Write a cross-encoder with its head."""
     torch.manual_seed(seed)
-    return _saved(BertClassifier(BertConfig(vocab_size=len(VOCABULARY), num_labels=logits, **SIZES)), folder, wordpiece)
+    return _save(BertClassifier(BertConfig(vocab_size=len(VOCABULARY), num_labels=logits, **SIZES)), folder, wordpiece)
 
 
 def encoder(folder: Path, seed: int = 0) -> Path:
-    """A bare encoder."""
+    """Write a bare encoder."""
     torch.manual_seed(seed)
-    return _saved(BertModel(BertConfig(vocab_size=len(VOCABULARY), **SIZES)), folder, wordpiece)
+    return _save(BertModel(BertConfig(vocab_size=len(VOCABULARY), **SIZES)), folder, wordpiece)
 
 
-def masked(folder: Path, kind: str = "bert", seed: int = 0) -> Path:
-    """A masked language model: an encoder with the head that it was trained by."""
+def write_masked_model(folder: Path, kind: str = "bert", seed: int = 0) -> Path:
+    """Write a masked language model: an encoder with its language-model head."""
     torch.manual_seed(seed)
     if kind == "distilbert":
         sizes = {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48, "max_position_embeddings": 64}
         config = DistilBertConfig(vocab_size=len(VOCABULARY), initializer_range=0.2, **sizes)
-        return _saved(AutoModelForMaskedLM.from_config(config), folder, wordpiece)
+        return _save(AutoModelForMaskedLM.from_config(config), folder, wordpiece)
     if kind == "roberta":
         config = RobertaConfig(vocab_size=260, type_vocab_size=1, pad_token_id=1, **SIZES)
-        return _saved(AutoModelForMaskedLM.from_config(config), folder, bytes_pairs)
+        return _save(AutoModelForMaskedLM.from_config(config), folder, bytes_pairs)
     config = BertConfig(vocab_size=len(VOCABULARY), **SIZES)
-    return _saved(AutoModelForMaskedLM.from_config(config), folder, wordpiece)
+    return _save(AutoModelForMaskedLM.from_config(config), folder, wordpiece)
 
 
 def roberta(folder: Path, seed: int = 0) -> Path:
-    """A cross-encoder that counts positions from 2 on."""
+    """Write a cross-encoder that counts positions from 2 on."""
     torch.manual_seed(seed)
     config = RobertaConfig(vocab_size=260, num_labels=1, type_vocab_size=1, pad_token_id=1, **SIZES)
-    return _saved(RobertaClassifier(config), folder, bytes_pairs)
+    return _save(RobertaClassifier(config), folder, bytes_pairs)
 
 
 def metaspace(folder: Path, words: Sequence[str] = WORDS) -> PreTrainedTokenizerFast:
-    """A tokenizer like T5's: pieces with a mark where a word begins, and </s> at the end."""
+    """Write a tokenizer like that of T5: pieces with a mark at the start of a word, and </s> at the end."""
     special = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", -10.0)]
     known = ["Query", "Document", "Relevant", "true", "false", *words]
     letters = sorted({*LETTERS, *LETTERS.upper(), *"▁!'(),-.:;?"})
@@ -128,16 +128,16 @@ def metaspace(folder: Path, words: Sequence[str] = WORDS) -> PreTrainedTokenizer
 
 
 def t5(folder: Path, seed: int = 0, tied: bool = True) -> Path:
-    """A T5 that reads a text and writes another; untied as the versions from 1.1 on are."""
+    """Write a T5; untied like the versions from 1.1 on."""
     torch.manual_seed(seed)
     size = len(metaspace(folder))
     sizes = {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4, "decoder_start_token_id": 0}
     config = T5Config(vocab_size=size, tie_word_embeddings=tied, initializer_factor=1.5 if tied else 0.5, **sizes)
-    return _saved(T5ForConditionalGeneration(config), folder, metaspace)
+    return _save(T5ForConditionalGeneration(config), folder, metaspace)
 
 
 def sentence_transformer(folder: Path, pooling: dict[str, Any], **about: Any) -> Path:
-    """A bare encoder with the files that sentence-transformers adds."""
+    """Write a bare encoder with the files of sentence-transformers."""
     encoder(folder)
     modules = [{"idx": 0, "name": "0", "type": "sentence_transformers.models.Transformer", "path": ""}]
     modules += [{"idx": 1, "name": "1", "type": "sentence_transformers.models.Pooling", "path": "1_Pooling"}]
@@ -152,7 +152,7 @@ def write(path: Path, content: Any) -> None:
     path.write_text(json.dumps(content), encoding="utf-8")
 
 
-def _saved(model: Any, folder: Path, tokenizer: Any) -> Path:
+def _save(model: Any, folder: Path, tokenizer: Any) -> Path:
     with silence_transformers():
         model.save_pretrained(folder)
     tokenizer(folder)
