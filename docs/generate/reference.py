@@ -37,6 +37,7 @@ from shaketable.probes.presets import PRESETS
 MAX_EXAMPLE_CHARS = 72
 """An entry shows the first example of its parameters that is not longer."""
 MAX_SIGNATURE_CHARS = 88
+EMPTY_DEFAULTS = ("", "''", "()")
 SECTION_HEADERS = {"Parameters": "parameter", "Attributes": "attribute", "Returns": "returns", "Raises": "raises"}
 PLAIN_WORD = re.compile(r"[\w@./:-]+")
 
@@ -135,7 +136,7 @@ CATALOGUES = {
     "training": Catalogue(
         "Objectives and list sources",
         (registries.OBJECTIVES, registries.LIST_SOURCES),
-        "The parts of a training plan: the loss, and the source of the training lists. Neural learners take an objective.",
+        "The parts of a training plan: the loss, which neural learners take, and the source of the training lists.",
         "shaketable train \"knrm(objective='{}')\" --data sample --model model",
     ),
 }
@@ -154,10 +155,10 @@ def render_index() -> str:
     pages += [(c.title, name, [row for r in c.registries for row in r]) for name, c in CATALOGUES.items()]
     rows = [[f"[{title}]({name}.md)", str(len([*entries]))] for title, name, entries in pages]
     text = (
-        "These pages are generated from the code of the installed version. `shaketable list KIND` and `shaketable list KIND "
-        "NAME` print the same entries in the terminal, with the requirements that your installation lacks. Each example is a "
-        "spec: names and Python literals, such as `bm25(k1=0.9)`. The same spec works on the command line, in a TOML "
-        "file and from Python."
+        "These pages are generated from the code. `shaketable list KIND` and `shaketable list KIND NAME` print the "
+        "same entries in the terminal, with the requirements that your installation lacks. Each example is a spec: "
+        "names and Python literals, such as `bm25(k1=0.9)`. The same spec works on the command line, in a TOML file "
+        "and from Python."
     )
     return join_blocks("# Reference", text, format_table(["page", "entries"], rows)) + "\n"
 
@@ -170,9 +171,9 @@ def list_commands() -> dict[str, Any]:
 def render_commands() -> str:
     """Return the page of all commands with their flags."""
     intro = (
-        "A flag has the same meaning in every command. Each flag can also be a key of `shaketable.toml`. Exit codes: 0 success; "
-        "1 a gate failed, a version is worse or a ranker has changed; 2 wrong usage or bad input; 3 the audits are not "
-        "comparable; 70 an error in Shaketable."
+        "A flag has the same meaning in every command. `shaketable.toml` can set the flags of an audit. Exit codes: "
+        "0 success; 1 a gate failed, a version is worse or a ranker has changed; 2 wrong usage or bad input; 3 the "
+        "audits are not comparable; 70 an error in Shaketable."
     )
     commands = list_commands()
     overview = [[f"[`{name}`](#{name})", escape_text(command.help)] for name, command in commands.items()]
@@ -187,19 +188,27 @@ def render_command(name: str, command: Any) -> str:
     words = [p.metavar if p.required else f"[{p.metavar}]" for p in arguments]
     blocks = [f"## `{name}`", escape_text(command.help)]
     blocks.append(format_block("text", " ".join(["shaketable", name, *words, "[OPTIONS]"])))
-    rows = [[format_code(p.metavar), "required" if p.required else "", escape_text(p.help or "")] for p in arguments]
-    blocks.append(format_table(["argument", "", "meaning"], rows))
+    rows = [[format_code(p.metavar), _add_default(p.help or "", "", required=p.required)] for p in arguments]
+    blocks.append(format_table(["argument", "meaning"], rows))
     for panel in Panel:
         group = [parameter for parameter in flags if (parameter.rich_help_panel or Panel.GENERAL) == panel]
-        blocks.append(format_table([f"{panel} flag", "default", "meaning"], [_render_flag(flag) for flag in group]))
+        blocks.append(format_table([f"{panel} flag", "meaning"], [_render_flag(flag) for flag in group]))
     return join_blocks(*blocks)
 
 
 def _render_flag(flag: Any) -> list[str]:
     names = [*flag.opts, *flag.secondary_opts]
     shown = " ".join([", ".join(names), flag.metavar or ""]).strip()
-    is_default_shown = flag.default not in (None, False, "", []) and not callable(flag.default)
-    return [format_code(shown), format_code(str(flag.default)) if is_default_shown else "", escape_text(flag.help or "")]
+    default = "" if flag.default in (None, False, "", []) else str(flag.default)
+    return [format_code(shown), _add_default(flag.help or "", default, required=flag.required)]
+
+
+def _add_default(description: str, default: str, *, required: bool) -> str:
+    """Return a description with its default as Markdown."""
+    text = escape_text(description.rstrip("."))
+    if required:
+        return f"{text}. **Required.**"
+    return f"{text}. Default: {format_code(default)}." if default not in EMPTY_DEFAULTS else f"{text}."
 
 
 def render_python() -> str:
@@ -209,7 +218,9 @@ def render_python() -> str:
     classes = {f"st.{name}": thing for name, thing in public.items() if inspect.isclass(thing)}
     checks = {f"testing.{name}": thing for name, thing in _list_own(testing) if inspect.isfunction(thing)}
     keywords = {f"options.{name}": thing for name, thing in _list_own(options) if inspect.isclass(thing)}
-    catalogues = [[f"`st.{name}`", _link_catalogue(thing)] for name, thing in public.items() if isinstance(thing, Registry)]
+    catalogues = [
+        [f"`st.{name}`", _link_catalogue(thing)] for name, thing in public.items() if isinstance(thing, Registry)
+    ]
     others = [name for name, thing in public.items() if not (inspect.isroutine(thing) or inspect.isclass(thing))]
     aliases = [
         [f"`st.{name}`", format_code(re.sub(r"\b(?:\w+\.)+", "", str(public[name])))]
@@ -278,7 +289,11 @@ def _list_members(thing: type) -> Iterator[tuple[str, str]]:
         if name.startswith("_"):
             continue
         if inspect.isfunction(plain):
-            given = [_format_parameter(p) for p in inspect.signature(plain).parameters.values() if p.name not in ("self", "cls")]
+            given = [
+                _format_parameter(p)
+                for p in inspect.signature(plain).parameters.values()
+                if p.name not in ("self", "cls")
+            ]
             yield f"{name}({', '.join(given)})", _read_summary(plain)
         elif isinstance(member, property | cached_property):
             yield name, _read_summary(member)
@@ -325,7 +340,9 @@ def render_catalogue(catalogue: Catalogue) -> str:
     examples = ""
     if registries.MEASURES in catalogue.registries:
         lists = [[format_code(name), escape_text(text)] for name, text in EXAMPLE_MEASURES.items()]
-        examples = join_blocks(format_table(["measure of a list", "meaning"], lists), format_block("sh", "shaketable list measures"))
+        examples = join_blocks(
+            format_table(["measure of a list", "meaning"], lists), format_block("sh", "shaketable list measures")
+        )
     return (
         join_blocks(
             f"# {catalogue.title}",
@@ -343,17 +360,16 @@ def render_row(catalogue: Catalogue, registry: Registry, name: str) -> str:
     make = registry.get_class(name)
     sections = split_sections(inspect.getdoc(make) or "")
     parameters = describe_parameters(registry, name)
-    rows = [
-        [format_code(p.name), format_code(p.default) if p.default else "required", escape_text(p.description)]
-        for p in parameters
-    ]
+    rows = [[format_code(p.name), _add_default(p.description, p.default, required=not p.default)] for p in parameters]
     extra = getattr(make, "extra", "")
     return join_blocks(
         f"## `{name}`",
         render_prose(sections[""], rows=False),
         f"Needs the extra `{extra}`." if isinstance(extra, str) and extra else "",
-        format_table(["parameter", "default", "meaning"], rows),
-        format_block("sh", catalogue.format_command(choose_example(registry, name))) if "{}" in catalogue.command else "",
+        format_table(["parameter", "meaning"], rows),
+        format_block("sh", catalogue.format_command(choose_example(registry, name)))
+        if "{}" in catalogue.command
+        else "",
         render_example(sections["Examples"]) if "Examples" in sections else "",
     )
 

@@ -21,10 +21,14 @@ PAGE_FOLDERS = ("docs", "docs/evidence")
 ASSET_SUFFIXES = {".png", ".svg", ".json"}
 SHOWN_FILES = "files"
 """The folder of the pages that show other files of the repository."""
+WRITTEN_AT = re.compile(r"^Written at commit (`\w+`)", re.MULTILINE)
+STALE = "**Stale:"
 LANGUAGES = {".py": "python", ".sh": "sh", ".toml": "toml", ".yml": "yaml", ".yaml": "yaml"}
 FENCED_BLOCK = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)#\s]+)(#[^)\s]*)?(?=\))")
 """The target of a link to another file, and its anchor."""
+FILE_NAME_LINK = re.compile(r"\[(?:[\w-]+/)*([\w-]+\.md)\]\(([^)#\s]*?\b\1)\)")
+"""A link whose text is the name of a page, as GitHub shows it; the site shows the page's title."""
 
 
 @dataclass
@@ -55,9 +59,12 @@ class SiteWriter:
             target = self.find_target(PurePosixPath(linked).as_posix())
             return os.path.relpath(target, PurePosixPath(site_path).parent) + (match[2] or "")
 
+        def name(match: re.Match[str]) -> str:
+            return f"[{read_title((ROOT / source).parent / match[2])}]({match[2]})"
+
         blocks = FENCED_BLOCK.split(text)
         for number in range(0, len(blocks), 2):
-            spans = CODE_SPAN.split(blocks[number])
+            spans = CODE_SPAN.split(FILE_NAME_LINK.sub(name, blocks[number]))
             # a link around code, [`x`](y), is split inside its text only, so that the target is whole
             spans[::2] = [LINK.sub(rewrite, span) for span in spans[::2]]
             blocks[number] = "".join(spans)
@@ -119,14 +126,21 @@ def render_notebook(path: Path) -> str:
 
 
 def render_evidence_index() -> str:
-    """Return the overview of the evidence: the title of each page."""
-    pages = [path for path in list_page_paths() if path.startswith("evidence/")]
-    titles = [[f"[{read_title(ROOT / 'docs' / path)}]({Path(path).name})"] for path in pages]
+    """Return the overview of the evidence: each page with its commit, and a mark if a part of it is stale."""
+    rows = []
+    for path in (path for path in list_page_paths() if path.startswith("evidence/")):
+        page = ROOT / "docs" / path
+        text = page.read_text(encoding="utf-8")
+        commit = WRITTEN_AT.search(text)
+        rows.append(
+            [f"[{read_title(page)}]({page.name})", commit[1] if commit else "", "in part" if STALE in text else ""]
+        )
     text = (
-        "Each page is measured on public data by a script of `evidence/`, and computed again from its stored rows by the tests. "
-        "`make evidence PAGE=NAME` measures it again. Each page names the commit that wrote it."
+        "A script of `evidence/` measures each page on public data and stores its rows, and the tests write the page "
+        "again from the rows. `make evidence PAGE=NAME` measures it again. A page is stale in part if the code has "
+        "changed so that it would give other numbers; the page says which."
     )
-    return join_blocks("# Evidence", text, format_table(["page"], titles)) + "\n"
+    return join_blocks("# Evidence", text, format_table(["page", "written at commit", "stale"], rows)) + "\n"
 
 
 def read_title(path: Path) -> str:
