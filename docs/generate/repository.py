@@ -114,14 +114,17 @@ def list_page_paths() -> list[str]:
 
 
 def render_notebook(path: Path) -> str:
-    """Return the texts, the code and the printed output of a notebook as Markdown."""
+    """Return the texts, the code and the outputs of a notebook as Markdown; HTML is kept, as the notebooks are ours."""
     blocks = []
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         text = "".join(cell["source"])
         blocks.append(text if cell["cell_type"] == "markdown" else format_block("python", text))
         for output in cell.get("outputs", ()):
-            printed = output.get("text") or output.get("data", {}).get("text/plain", "")
-            blocks.append(format_block("text", "".join(printed)) if printed else "")
+            data = output.get("data", {})
+            if "text/html" in data:
+                blocks.append(f'<div class="output">\n{"".join(data["text/html"])}\n</div>')
+            else:
+                blocks.append(format_block("text", "".join(output.get("text") or data.get("text/plain", ""))))
     return join_blocks(*blocks) + "\n"
 
 

@@ -47,10 +47,13 @@ def test_a_notebook(tmp_path):
     cells = [
         {"cell_type": "markdown", "source": ["# Title"]},
         {"cell_type": "code", "source": ["1 + 1"], "outputs": [{"data": {"text/plain": ["2"]}}]},
+        {"cell_type": "code", "source": ["a"], "outputs": [{"data": {"text/plain": "A", "text/html": ["<b>A</b>"]}}]},
     ]
     path = tmp_path / "one.ipynb"
     path.write_text(json.dumps({"cells": cells}))
-    assert render_notebook(path) == "# Title\n\n```python\n1 + 1\n```\n\n```text\n2\n```\n"
+    page = render_notebook(path)
+    assert page.startswith("# Title\n\n```python\n1 + 1\n```\n\n```text\n2\n```\n")
+    assert page.endswith('```python\na\n```\n\n<div class="output">\n<b>A</b>\n</div>\n')
 
 
 def test_texts_are_escaped():

@@ -101,22 +101,27 @@ def _describe_parameter(
 def _parse_docstring_settings(make: type[Any]) -> dict[str, str]:
     """Return the parameter descriptions of a docstring, in lines such as "goal   promote or demote".
 
-    The description of a long name may start on the next line.
+    A line may describe several parameters, "steps, lists   ...", and the description of a long name may start on the
+    next line. Base classes describe the parameters that they define.
 
     >>> from shaketable.tasks.document_attack import DocumentAttack
     >>> _parse_docstring_settings(DocumentAttack)["goal"]
     'promote, demote, or top(k=10)'
     """
     rows: dict[str, str] = {}
-    names = {field.name for field in dataclasses.fields(make)}
-    for line in inspect.getdoc(make).splitlines() if make.__doc__ else ():  # type: ignore[union-attr]
-        if row := re.match(r"(\w+) {2,}(\S.*)", line):
-            rows[row[1]] = row[2]
-        elif line in names:
-            rows[line] = ""
-        elif rows and line.startswith("    "):
-            rows[next(reversed(rows))] += f" {line.strip()}"
-    return {name: text.strip() for name, text in rows.items()}
+    fields = {field.name for field in dataclasses.fields(make)}
+    for base in reversed(make.__mro__):
+        described: list[str] = []
+        for line in inspect.cleandoc(vars(base).get("__doc__") or "").splitlines():
+            row = re.match(r"(\w+(?:, \w+)*)(?: {2,}(\S.*))?$", line)
+            if row and fields.issuperset(row[1].split(", ")):
+                described = row[1].split(", ")
+                rows |= dict.fromkeys(described, row[2] or "")
+            elif line.startswith("    "):
+                rows |= {name: f"{rows[name]} {line.strip()}".strip() for name in described}
+            else:
+                described = []
+    return rows
 
 
 def _get_default(field: dataclasses.Field[Any]) -> Any:
