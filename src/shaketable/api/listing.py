@@ -57,7 +57,7 @@ def list_parameters(kind: str, name: str) -> dict[str, str]:
     """Return the parameters of an entry: name -> description, default and example.
 
     >>> list_parameters("rankers", "bm25")["k1"]
-    'A number. By default 1.2. Example: bm25(k1=1.2)'
+    'How slowly repeated words stop to count more. By default 1.2. Example: bm25(k1=1.2)'
     """
     catalogue = REGISTRIES.get(kind)
     if catalogue is None:

@@ -59,6 +59,11 @@ class Dense:
     truncated. A `precision` other than float32 is faster on a GPU, and less exact.
 
     Reimers, Gurevych. Sentence-BERT. EMNLP 2019.
+
+    checkpoint  the name of the encoder on the hub, or its folder
+    max_length  the maximum number of word pieces of a text
+    pooling     how the vectors of the word pieces become one: mean, cls, lasttoken or max
+    precision   float32, bfloat16 or float16
     """
 
     checkpoint: str = MINILM
