@@ -70,8 +70,8 @@ def list_parameters(kind: str, name: str) -> dict[str, str]:
 def describe_parameters(registry: Registry, name: str) -> list[ParameterEntry]:
     """Return the parameters of a row of a registry.
 
-    >>> describe_parameters(RANKERS, "bm25")[0].example
-    'bm25(k1=1.2)'
+    >>> describe_parameters(RANKERS, "ql")[-1].example
+    'ql(mu=1000.0)'
     """
     make = registry.get_class(name)
     fields = [field for field in dataclasses.fields(make) if field.init] if dataclasses.is_dataclass(make) else []
