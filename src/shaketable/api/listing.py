@@ -39,54 +39,88 @@ def list_entries(kind: str) -> dict[str, str]:
     return LISTINGS[kind]()
 
 
+@dataclasses.dataclass(frozen=True)
+class ParameterEntry:
+    """A parameter of an entry: its description, its default ("" if it is required), and a spec that sets it."""
+
+    name: str
+    description: str
+    default: str
+    example: str
+
+    def __str__(self) -> str:
+        default = f"By default {self.default}." if self.default else "Required."
+        return f"{self.description.rstrip('.')}. {default} Example: {self.example}"
+
+
 def list_parameters(kind: str, name: str) -> dict[str, str]:
     """Return the parameters of an entry: name -> description, default and example.
 
     >>> list_parameters("rankers", "bm25")["k1"]
-    'A number. By default 1.2. Example: bm25(k1=1.2)'
+    'How slowly repeated words stop to count more. By default 1.2. Example: bm25(k1=1.2)'
     """
     catalogue = REGISTRIES.get(kind)
     if catalogue is None:
         raise BadInput(f"{kind} have no parameters; these have: {', '.join(REGISTRIES)}")
     name = name if name in catalogue else name.replace("-", "_")
-    make = catalogue.get_class(name)
+    parameters = describe_parameters(catalogue, name)
+    return {name: _describe_entry(catalogue, name)} | {entry.name: str(entry) for entry in parameters}
+
+
+def describe_parameters(registry: Registry, name: str) -> list[ParameterEntry]:
+    """Return the parameters of a row of a registry.
+
+    >>> describe_parameters(RANKERS, "ql")[-1].example
+    'ql(mu=1000.0)'
+    """
+    make = registry.get_class(name)
     fields = list_fields(make) if dataclasses.is_dataclass(make) else []
     needed = [field for field in fields if _get_default(field) is dataclasses.MISSING]
     always = [f"{field.name}={field.metadata.get('example', '...')!r}" for field in needed]
-    return {name: _describe_entry(catalogue, name)} | {
-        field.name: _describe_parameter(catalogue, make, field, lambda given: f"{name}({', '.join([*always, *given])})")
+    return [
+        _describe_parameter(registry, make, field, lambda given: f"{name}({', '.join([*always, *given])})")
         for field in fields
-    }
+    ]
 
 
 def _describe_parameter(
     registry: Registry, make: type[Any], field: dataclasses.Field[Any], spec: Callable[[list[str]], str]
-) -> str:
-    """Return the description of a parameter, or else its type, with its default and an example."""
+) -> ParameterEntry:
+    """Return a parameter with its description, or else its type."""
     said = field.metadata.get("says") or _parse_docstring_settings(make).get(field.name)
     says = said or describe_type(typing.get_type_hints(make).get(field.name, Any))
     says = says[:1].upper() + says[1:]
     default = _get_default(field)
     if default is dataclasses.MISSING:
-        return f"{says.rstrip('.')}. Required. Example: {spec([])}"
+        return ParameterEntry(field.name, says, "", spec([]))
     text = registry.spec(default) if dataclasses.is_dataclass(default) else repr(default)
     example = field.metadata.get("example") or f"{field.name}={text}"
-    return f"{says.rstrip('.')}. By default {text}. Example: {spec([example])}"
+    return ParameterEntry(field.name, says, text, spec([example]))
 
 
 def _parse_docstring_settings(make: type[Any]) -> dict[str, str]:
     """Return the parameter descriptions of a docstring, in lines such as "goal   promote or demote".
+
+    A line may describe several parameters, "steps, lists   ...", and the description of a long name may start on the
+    next line. Base classes describe the parameters that they define.
 
     >>> from shaketable.tasks.document_attack import DocumentAttack
     >>> _parse_docstring_settings(DocumentAttack)["goal"]
     'promote, demote, or top(k=10)'
     """
     rows: dict[str, str] = {}
-    for line in inspect.getdoc(make).splitlines() if make.__doc__ else ():  # type: ignore[union-attr]
-        if row := re.match(r"(\w+) {2,}(\S.*)", line):
-            rows[row[1]] = row[2]
-        elif rows and line.startswith("    "):
-            rows[next(reversed(rows))] += f" {line.strip()}"
+    fields = {field.name for field in dataclasses.fields(make)}
+    for base in reversed(make.__mro__):
+        described: list[str] = []
+        for line in inspect.cleandoc(vars(base).get("__doc__") or "").splitlines():
+            row = re.match(r"(\w+(?:, \w+)*)(?: {2,}(\S.*))?$", line)
+            if row and fields.issuperset(row[1].split(", ")):
+                described = row[1].split(", ")
+                rows |= dict.fromkeys(described, row[2] or "")
+            elif line.startswith("    "):
+                rows |= {name: f"{rows[name]} {line.strip()}".strip() for name in described}
+            else:
+                described = []
     return rows
 
 

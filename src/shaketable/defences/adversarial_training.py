@@ -39,7 +39,9 @@ class AdversarialSource(TextListSource):
     """
 
     lists: ListSource = field(default_factory=JudgementSource)
-    path: str = field(kw_only=True)
+    path: str = field(
+        kw_only=True, metadata={"says": "The file of attacked documents.", "example": "adversarial.jsonl"}
+    )
 
     @property
     def files(self) -> tuple[Path, ...]:

@@ -45,7 +45,7 @@ class Guarded:
     against keyword stuffing.
     """
 
-    base: str
+    base: str = field(metadata={"example": "bm25"})
     detector: str = "spamicity"
     false_alarms: float = 0.01
     first_stage: str = ""

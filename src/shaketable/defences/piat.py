@@ -104,7 +104,7 @@ class PairedSource(TextListSource):
     """
 
     lists: ListSource = field(default_factory=JudgementSource)
-    path: str = field(kw_only=True)
+    path: str = field(kw_only=True, metadata={"example": "adversarial.jsonl"})
     size: int = field(default=20, kw_only=True)
     attacked: int = field(default=10, kw_only=True)
 

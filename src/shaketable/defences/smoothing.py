@@ -77,7 +77,7 @@ class SubstitutionSmoothed:
     ranking models. CIKM 2022.
     """
 
-    base: str
+    base: str = field(metadata={"example": "bm25"})
     samples: int = 100
     synonyms: str = "thesaurus"
     tau: float = DEFAULT_TAU
@@ -116,7 +116,7 @@ class MaskSmoothed:
     [MASK]. Computational Linguistics 2023.
     """
 
-    base: str
+    base: str = field(metadata={"example": "bm25"})
     share: float = 0.3
     samples: int = 100
     scale: float = 1.0

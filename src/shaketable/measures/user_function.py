@@ -15,7 +15,12 @@ from shaketable.core.import_object import import_object
 class FunctionMeasure:
     """Your own function of one query's list, written MODULE:FUNCTION: f(docno -> grade, docnos best first)."""
 
-    target: str
+    target: str = field(
+        metadata={
+            "says": "The function: module:function or ./file.py:function.",
+            "example": "./mine.py:first_is_relevant",
+        }
+    )
 
     def __str__(self) -> str:
         return self.target

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeAlias
@@ -140,7 +140,7 @@ class ListedSynonyms:
     Words of the first format are not inflected; groups are inflected like the bundled ones.
     """
 
-    path: str
+    path: str = field(metadata={"says": "The file of synonyms.", "example": "synonyms.tsv"})
 
     def lookup(self, word: str) -> tuple[str, ...]:
         return self._memo[word]

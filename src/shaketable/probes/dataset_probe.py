@@ -11,7 +11,10 @@ from shaketable.probes.context import ProbeContext
 
 @dataclass(frozen=True)
 class DatasetProbe:
-    """A probe that reads a data set; an empty path selects the bundled pairs."""
+    """A probe that reads a data set; an empty path selects the bundled pairs.
+
+    path  the file or folder of the data set
+    """
 
     path: str = ""
 

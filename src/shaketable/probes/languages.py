@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from shaketable.core.documents import Doc
@@ -24,7 +24,7 @@ from shaketable.transforms.document_languages import add_direction_marks, decomp
 class _LanguageProbe:
     """A probe on the bundled pairs of one language."""
 
-    language: str
+    language: str = field(metadata={"says": "The language, as an ISO 639-1 code.", "example": "de"})
 
     strategy: ClassVar[str] = "minimal pair"
     symmetric: ClassVar[bool] = False

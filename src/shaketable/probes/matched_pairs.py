@@ -40,6 +40,7 @@ class MatchedPairs:
     variable    the characteristic that differs; the document with more of it is first, or with less if `fewer`
     control     the characteristic that agrees, or several joined by +, such as length+sum_tf
     tolerance   the maximum difference of the controls: one number, or one for each control
+    fewer       the document with less of the variable is first
     walk        the walk through sorted documents of the paper's code, which misses some pairs and repeats others
     unjudged    also use unjudged documents of the first-stage lists, unless relevance is a characteristic
     most        the maximum number of pairs to compare; a random sample is drawn from more

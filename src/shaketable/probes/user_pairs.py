@@ -10,7 +10,7 @@ published layouts do not say which text should be preferred; the error names the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, Literal, cast
 
@@ -113,7 +113,7 @@ class UserPairs:
     The pairs come in file order, one for each line, including those with "same"; `expectations` tells them apart.
     """
 
-    path: str
+    path: str = field(metadata={"says": "The file of pairs.", "example": "pairs.jsonl"})
 
     strategy: ClassVar[str] = "own"
     symmetric: ClassVar[bool] = False

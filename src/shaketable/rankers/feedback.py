@@ -33,6 +33,11 @@ class RM3:
     the index, never from the ranked texts, so a score depends only on query and text.
 
     Abdul-Jaleel et al. UMass at TREC 2004: novelty and HARD. 2004.
+
+    base      the ranker that finds the feedback documents
+    docs      the number of feedback documents
+    terms     the number of words that feedback adds
+    original  the weight of the original query, from 0 to 1
     """
 
     base: BM25 | QL | QLJM = field(default_factory=BM25)

@@ -42,6 +42,11 @@ class Lexical(ABC):
 
     `language` selects the analysis of a language, such as "de" or "zh"; stemmer, stopwords and split replace parts of
     it if they differ from their defaults. Paper 000, section 3.3.2, uses stemmer="krovetz" and split="space".
+
+    stemmer    porter, snowball, krovetz, none, or the stemmer of a language
+    stopwords  english or none
+    split      words, space (at white space only), terrier or unicode
+    language   the language of the texts, such as de or zh
     """
 
     stemmer: str = "porter"
@@ -85,6 +90,10 @@ class BM25(Lexical):
     occurs qtf times in the query counts (k3 + 1)·qtf/(k3 + qtf) times, k3 = 8.
 
     Robertson et al. Okapi at TREC-3. 1994.
+
+    k1   how slowly repeated words stop to count more
+    b    the weight of the length of a text, from 0 to 1
+    idf  the formula of the weight of a word: lucene or robertson
     """
 
     grid: ClassVar[Grid] = {"k1": make_value_range(0.1, 5.0, 0.1), "b": make_value_range(0.1, 1.0, 0.1)}
@@ -119,6 +128,8 @@ class QL(Lexical):
     remains. This is the log-likelihood without the part that is the same for all texts.
 
     Zhai, Lafferty. A study of smoothing methods for language models applied to information retrieval. TOIS 2004.
+
+    mu  the weight of the collection's word frequencies, in words
     """
 
     grid: ClassVar[Grid] = {"mu": make_value_range(1, 2000, 10)}
@@ -143,6 +154,8 @@ class QLJM(Lexical):
         Σ qtf · ln(1 + (1 − λ)·tf / (λ·dl·p(t))),   p(t) = cf/|C|
 
     Zhai, Lafferty. A study of smoothing methods for language models applied to information retrieval. TOIS 2004.
+
+    lambda_  the share of the collection's word frequencies, between 0 and 1
     """
 
     grid: ClassVar[Grid] = {"lambda_": make_value_range(0.1, 0.9, 0.1)}

@@ -49,7 +49,12 @@ class PythonObject:
     or under the text of `revision='2'`.
     """
 
-    target: str
+    target: str = field(
+        metadata={
+            "says": "The function, object or class: module:object or ./file.py:object.",
+            "example": "./mine.py:score",
+        }
+    )
 
     def open(self, collection: Collection) -> Ranker:
         """Import the object and return it as a ranker."""

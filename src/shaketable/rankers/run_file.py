@@ -25,7 +25,7 @@ class RunFile:
     It is a `core.protocols.RecordedRanker`: a task that needs no new scores uses the recorded lists.
     """
 
-    path: str
+    path: str = field(metadata={"says": "The run file, in the format of TREC.", "example": "bm25.run"})
 
     def open(self, collection: Collection) -> Ranker:
         """Read the file. A run without any query of the collection is an error, not a very bad ranker."""

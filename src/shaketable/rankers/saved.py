@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
@@ -17,7 +17,7 @@ from shaketable.rankers.neural import models
 class SavedModel:
     """A ranker that `shaketable train` saved in a folder."""
 
-    path: str
+    path: str = field(metadata={"says": "The folder of the model.", "example": "./model"})
 
     def open(self, collection: Collection) -> Ranker:
         """Read the folder and return the ranker with the statistics of the collection."""

@@ -30,7 +30,10 @@ MEASURES_NOTE = (
 
 @dataclass(frozen=True)
 class Agreement:
-    """Agreement between rankers: top change, Kendall distance, overlap, rank-biased overlap."""
+    """Agreement between rankers: top change, Kendall distance, overlap, rank-biased overlap.
+
+    measures  the measures of the distance between two lists
+    """
 
     measures: tuple[str, ...] = ("top_change", "kendall", "overlap(k=10)", "rbo(p=0.9)")
 

@@ -40,6 +40,8 @@ class RankCompetition:
     Without it, an audit of the sample uses the bundled competition, and any other audit skips the task. The same
     ranker, opened on the audited collection, ranks the documents of a query in every round. The task compares the
     authors' order with that of the next round.
+
+    data  the folder of the competition, or sample
     """
 
     data: str = ""

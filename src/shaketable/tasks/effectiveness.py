@@ -44,6 +44,11 @@ class Effectiveness:
     Each ranker is compared with the baseline (by default the first ranker) and with every other ranker. `test` is
     t_test, wilcoxon, randomisation or tukey_hsd. `correction` is holm (the default), bonferroni or bh, over the rankers
     of each measure; tukey_hsd corrects by itself.
+
+    measures    the measures, such as nDCG@10; `shaketable list measures` shows them all
+    baseline    the ranker to compare with; the first one by default
+    test        t_test, wilcoxon, randomisation or tukey_hsd
+    correction  holm (the default), bonferroni or bh
     """
 
     measures: tuple[str, ...] = ("nDCG@10", "AP", "RR@10")

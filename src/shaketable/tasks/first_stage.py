@@ -65,6 +65,8 @@ class FirstStage:
     """Gain and risk of a ranker compared with its first stage, and the share of lists that it reorders.
 
     The first stage is the ranker that retrieves the candidates, or the order of the collection's candidates.
+
+    measure  the effectiveness measure
     """
 
     measure: str = "nDCG@10"

@@ -52,6 +52,12 @@ class Fusion:
 
     Without judgements, the task measures how many of the original query's first ten documents remain in the list of a
     variation and in the fused list.
+
+    measure     the effectiveness measure
+    transforms  the methods; all rule-based ones by default
+    n           the number of variations of each query by each method
+    invalid     also fuse the lists of invalid variations
+    variations  a file of ready variations
     """
 
     measure: str = "nDCG@10"

@@ -67,6 +67,11 @@ class QueryTypos:
     The candidates are those of the original query, as in the paper; only the ranker sees the attacked query. Each
     attack is drawn `draws` times for each query, and a query's value is the mean. Any transform can be an attack. With
     a `shortlist`, a re-ranker ranks only so many documents again: the first of its list of the original query.
+
+    measure     the effectiveness measure
+    transforms  the attacks on a query
+    draws       the number of draws of each attack for each query
+    shortlist   the number of documents that a re-ranker ranks again; 0 is all of them
     """
 
     measure: str = "nDCG@10"

@@ -100,6 +100,14 @@ class QueryVariation:
     verdict, which always runs. `depths` are those of the tables by depth; without depths, rankers score nothing for
     these tables. With a `shortlist`, a re-ranker ranks only so many documents again: the first of its list of the
     original query.
+
+    measure     the effectiveness measure
+    transforms  the methods; all rule-based ones by default
+    n           the number of variations of each query by each method
+    depths      the depths of re-ranking in the tables by depth
+    variations  a file of ready variations
+    settings    pipeline, re-ranker or verdict
+    shortlist   the number of documents that a re-ranker ranks again; 0 is all of them
     """
 
     measure: str = "nDCG@10"

@@ -54,6 +54,10 @@ class Risk:
 
     A baseline is a ranker's name, or mean, median or max (of all rankers, per query); the default is the first ranker.
     URisk and TRisk use the first baseline. Wins and losses use each baseline, and are averaged over them.
+
+    measure   the effectiveness measure
+    baseline  one baseline or several
+    alphas    the additional weights of losses
     """
 
     measure: str = "nDCG@10"

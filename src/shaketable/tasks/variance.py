@@ -40,7 +40,10 @@ QUESTION = "How evenly does each ranker perform across queries?"
 
 @dataclass(frozen=True)
 class Variance:
-    """Spread of a ranker's effectiveness across queries: VNAP, gMAP, %no, the worst quarter."""
+    """Spread of a ranker's effectiveness across queries: VNAP, gMAP, %no, the worst quarter.
+
+    measure  the effectiveness measure of the tables by query
+    """
 
     measure: str = "nDCG@10"
 

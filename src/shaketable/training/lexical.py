@@ -6,7 +6,7 @@ The grids are those of paper 000, section 3.3.2.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ class LexicalLearner:
     tuned      whether `fit` chooses the parameters, from coarse to fine (`search_coarse_to_fine`)
     """
 
-    ranker: str
+    ranker: str = field(metadata={"example": "bm25"})
     measure: str = "AP"
     tuned: bool = False
 

@@ -85,9 +85,9 @@ class NeuralLearner(ABC):
     """Base class of learners of neural rankers: the training settings.
 
     objective     the loss, from `registries.OBJECTIVES`; "" is softmax on judgements, margin_mse with a teacher
-    steps, lists  the maximum number of updates, and the lists per update; a list has `size` texts
+    steps, lists, size  the maximum number of updates, the lists per update, and the texts of a list
     lr            the highest learning rate of AdamW
-    every         updates between validations by `measure`; training stops after `patience` validations without gain
+    every, patience, measure  updates between validations by `measure`; training stops after `patience` without gain
     last          keep the last weights instead of the best on the validation queries
     first_stage   the ranker that finds candidates for a collection without candidates
     teacher       a ranker, such as "bm25" or "dense", whose scores replace the judgements as labels

@@ -162,7 +162,7 @@ class TeacherSource(TextListSource):
         "learners from features need whole numbers as labels, so a teacher's scores are for neural nets only"
     )
 
-    ranker: str
+    ranker: str = field(metadata={"says": "The ranker whose scores are the labels.", "example": "dense"})
     sentences: int = 0
 
     def open_samples(self, training_data: TrainingData, size: int) -> tuple[SampleSource, Qrels]:

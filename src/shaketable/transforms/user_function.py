@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from shaketable.core.errors import BadInput, explain_user_errors
@@ -21,7 +21,9 @@ class FunctionTransform:
     names the evidence that must not judge its texts. An unchanged or empty text counts as not applicable.
     """
 
-    target: str
+    target: str = field(
+        metadata={"says": "The function: module:function or ./file.py:function.", "example": "./mine.py:shout"}
+    )
 
     def apply(self, text: str, rng: ItemRandom, context: TransformContext) -> str | None:
         """Return the text that the function returns, or None if it does not apply."""

@@ -76,7 +76,7 @@ class LLM:
     another ranker.
     """
 
-    url: str
+    url: str = field(metadata={"example": "http://localhost:8000/v1"})
     model: str = ""
     method: Literal["listwise", "pointwise", "pairwise", "setwise"] = "listwise"
     window: int = 20

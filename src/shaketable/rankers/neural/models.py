@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -59,6 +59,11 @@ class Dense:
     truncated. A `precision` other than float32 is faster on a GPU, and less exact.
 
     Reimers, Gurevych. Sentence-BERT. EMNLP 2019.
+
+    checkpoint  the name of the encoder on the hub, or its folder
+    max_length  the maximum number of word pieces of a text
+    pooling     how the vectors of the word pieces become one: mean, cls, lasttoken or max
+    precision   float32, bfloat16 or float16
     """
 
     checkpoint: str = MINILM
@@ -87,7 +92,12 @@ class SentenceTransformer:
     by default, they are the prompts in the files. `max_length` 0 is the limit in the files.
     """
 
-    name: str
+    name: str = field(
+        metadata={
+            "says": "The name of the model on the hub, or its folder.",
+            "example": "sentence-transformers/all-MiniLM-L6-v2",
+        }
+    )
     query_prefix: str | None = None
     passage_prefix: str | None = None
     max_length: int = 0
@@ -132,7 +142,12 @@ class HuggingFaceCrossEncoder:
     `max_length` 0 is the model's own limit.
     """
 
-    name: str
+    name: str = field(
+        metadata={
+            "says": "The name of the model on the hub, or its folder.",
+            "example": "cross-encoder/ms-marco-MiniLM-L6-v2",
+        }
+    )
     max_length: int = 0
     precision: str = "float32"
     extra: ClassVar[str] = "neural"
@@ -155,7 +170,12 @@ class T5:
     Nogueira, Jiang, Pradeep, Lin. Document ranking with a pretrained sequence-to-sequence model. 2020.
     """
 
-    name: str
+    name: str = field(
+        metadata={
+            "says": "The name of the model on the hub, or its folder.",
+            "example": "castorini/monot5-base-msmarco",
+        }
+    )
     max_length: int = 512
     precision: str = "float32"
     extra: ClassVar[str] = "neural"
@@ -179,7 +199,9 @@ class Onnx:
     other texts of a batch would change its scores.
     """
 
-    folder: str
+    folder: str = field(
+        metadata={"says": "The folder with model.onnx, tokenizer.json and config.json.", "example": "./onnx-model"}
+    )
     max_length: int = 0
     pooling: str = ""
     extra: ClassVar[str] = "onnx"

@@ -1,0 +1,1 @@
+"""The documentation: Markdown pages, and the programs that write parts of them."""
