@@ -8,7 +8,7 @@ from pathlib import Path
 
 from docs.generate.gallery import render_gallery, write_gallery
 from docs.generate.reference import render_reference
-from docs.generate.repository import ROOT, SiteWriter, render_evidence_index
+from docs.generate.repository import ROOT, SiteWriter
 
 
 def main() -> None:
@@ -23,7 +23,6 @@ def write_site(folder: Path) -> None:
     writer = SiteWriter(folder)
     writer.write_pages()
     shutil.copytree(Path(__file__).parent / "assets", folder / "assets")
-    writer.write("evidence/index.md", render_evidence_index())
     for name, page in render_reference().items():
         writer.write(f"reference/{name}", page)
     writer.write("gallery/index.md", render_gallery())

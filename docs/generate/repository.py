@@ -15,14 +15,17 @@ from pathlib import Path, PurePosixPath
 from docs.generate.markdown import CODE_SPAN, format_block, format_table, join_blocks
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOT_PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
-"""The site path of each page outside docs/; the first page of the site stands for the README."""
+MOVED_PAGES = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "docs/evidence/README.md": "evidence/index.md",
+}
+"""The site path of each page that does not keep its path; the first page of the site stands for the README."""
 PAGE_FOLDERS = ("docs", "docs/evidence")
 ASSET_SUFFIXES = {".png", ".svg", ".json"}
 SHOWN_FILES = "files"
 """The folder of the pages that show other files of the repository."""
-WRITTEN_AT = re.compile(r"^Written at commit (`\w+`)", re.MULTILINE)
-STALE = "**Stale:"
 LANGUAGES = {".py": "python", ".sh": "sh", ".toml": "toml", ".yml": "yaml", ".yaml": "yaml"}
 FENCED_BLOCK = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)#\s]+)(#[^)\s]*)?(?=\))")
@@ -40,9 +43,7 @@ class SiteWriter:
 
     def write_pages(self) -> None:
         """Write all pages of the repository, and every file that one of them links to."""
-        pages = {f"docs/{path}": path for path in list_page_paths()}
-        sources = {name: site for name, site in ROOT_PAGES.items() if site not in pages.values()}
-        for source, site in (pages | sources).items():
+        for source, site in map_pages().items():
             self.write(site, self.rewrite_links((ROOT / source).read_text(encoding="utf-8"), source, site))
 
     def write(self, site_path: str, text: str) -> None:
@@ -72,8 +73,8 @@ class SiteWriter:
 
     def find_target(self, path: str) -> str:
         """Return the site path of a file or folder of the repository, and write it if it is not a page."""
-        if path in ROOT_PAGES:
-            return ROOT_PAGES[path]
+        if path in MOVED_PAGES:
+            return MOVED_PAGES[path]
         inside = path.removeprefix("docs/")
         if path in PAGE_FOLDERS:
             return f"{inside}/index.md" if path != "docs" else "index.md"
@@ -106,11 +107,11 @@ class SiteWriter:
         return site_path
 
 
-def list_page_paths() -> list[str]:
-    """Return the paths of the pages inside docs/."""
-    docs = ROOT / "docs"
+def map_pages() -> dict[str, str]:
+    """Return the site path of each page of the repository; docs/index.md is the first page, if it exists."""
     found = [path for folder in PAGE_FOLDERS for path in sorted((ROOT / folder).glob("*.md"))]
-    return [path.relative_to(docs).as_posix() for path in found]
+    pages = {path.relative_to(ROOT).as_posix(): path.relative_to(ROOT / "docs").as_posix() for path in found}
+    return pages | {source: site for source, site in MOVED_PAGES.items() if site not in pages.values()}
 
 
 def render_notebook(path: Path) -> str:
@@ -126,24 +127,6 @@ def render_notebook(path: Path) -> str:
             else:
                 blocks.append(format_block("text", "".join(output.get("text") or data.get("text/plain", ""))))
     return join_blocks(*blocks) + "\n"
-
-
-def render_evidence_index() -> str:
-    """Return the overview of the evidence: each page with its commit, and a mark if a part of it is stale."""
-    rows = []
-    for path in (path for path in list_page_paths() if path.startswith("evidence/")):
-        page = ROOT / "docs" / path
-        text = page.read_text(encoding="utf-8")
-        commit = WRITTEN_AT.search(text)
-        rows.append(
-            [f"[{read_title(page)}]({page.name})", commit[1] if commit else "", "in part" if STALE in text else ""]
-        )
-    text = (
-        "A script of `evidence/` measures each page on public data and stores its rows, and the tests write the page "
-        "again from the rows. `make evidence PAGE=NAME` measures it again. A page is stale in part if the code has "
-        "changed so that it would give other numbers; the page says which."
-    )
-    return join_blocks("# Evidence", text, format_table(["page", "written at commit", "stale"], rows)) + "\n"
 
 
 def read_title(path: Path) -> str:

@@ -21,6 +21,7 @@ def writer(tmp_path) -> SiteWriter:
         ("docs/gates.md", "gates.md", "[a](../CONTRIBUTING.md)", "[a](contributing.md)"),
         ("docs/gates.md", "gates.md", "[a](../README.md)", "[a](index.md)"),
         ("docs/gates.md", "gates.md", "[a](evidence)", "[a](evidence/index.md)"),
+        ("docs/gates.md", "gates.md", "[a](evidence/README.md)", "[a](evidence/index.md)"),
         ("docs/gates.md", "gates.md", "[a](ci/rules.toml)", "[a](files/docs/ci/rules.toml.md)"),
         ("docs/gates.md", "gates.md", "[`a`](ci)", "[`a`](files/docs/ci/index.md)"),
         ("docs/gates.md", "gates.md", "[a](../benchmarks/pairs.py)", "[a](files/benchmarks/pairs.py.md)"),
