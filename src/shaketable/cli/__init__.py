@@ -68,11 +68,12 @@ def _shorten_our_warnings() -> Iterator[None]:
     """Print a warning on an old name as one line, without the file and the line of our code."""
     import warnings
 
-    from shaketable.cli.console import notify
     from shaketable.core.deprecation import DeprecatedNameWarning
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if issubclass(category, DeprecatedNameWarning):
+            from shaketable.cli.console import notify
+
             notify(f"shaketable: {message}")
         else:
             show_others(message, category, *where, **more)
