@@ -114,17 +114,17 @@ def _ask_ranker(experiment: Experiment, name: str, asked: Sequence[_AskedList]) 
     A ranker that declares itself pointwise also scores the first ten documents alone, as the engine may ask it to.
     """
     traits = experiment.get_traits(name)
-    heads = [one.orders[0][:TOP_RANKS] for one in asked] if traits.pointwise else []
     firsts = [(one.qid, one.orders[0]) for one in asked]
     others = [(one.qid, order) for one in asked for order in one.orders[1:]]
-    others += [(one.qid, head) for one, head in zip(asked, heads, strict=False)]
+    if traits.pointwise:
+        others += [(one.qid, one.orders[0][:TOP_RANKS]) for one in asked]
     # two calls, because a ranker may merge equal lists of one call
     before, first_times = _score_orders(experiment, name, firsts)
     scores, other_times = _score_orders(experiment, name, others)
     after, times = iter(scores), iter(other_times)
     answers = [[first, *(next(after) for _ in one.orders[1:])] for one, first in zip(asked, before, strict=True)]
     seconds = [[first, *(next(times) for _ in one.orders[1:])] for one, first in zip(asked, first_times, strict=True)]
-    alone = list(after) if heads else [None] * len(asked)
+    alone = list(after) if traits.pointwise else [None] * len(asked)
     lists = [
         _compare_answers(one, [scores for scores in given if scores is not None], took, head, traits)
         for one, given, took, head in zip(asked, answers, seconds, alone, strict=True)
