@@ -92,7 +92,7 @@ def test_scores_that_depend_on_the_list_are_seen_to(serve):
 @pytest.mark.parametrize("rank", ["from the top", "from the bottom"])
 def test_ranks_are_not_per_pair(serve, rank):
     def reply(nth, body):
-        found = servers.rank_passages(body["query"], body["documents"])
+        found = servers.rank_rows(body["query"], body["documents"])
         places = range(len(found)) if rank == "from the top" else range(len(found), 0, -1)
         signs = -1 if rank == "from the top" else 1
         return 200, rows(*((row["index"], signs * place) for row, place in zip(found, places, strict=True))), {}
@@ -102,7 +102,7 @@ def test_ranks_are_not_per_pair(serve, rank):
 
 def test_noise_is_distinguished_from_dependence_on_the_list(serve):
     def reply(nth, body):
-        found = servers.rank_passages(body["query"], body["documents"])
+        found = servers.rank_rows(body["query"], body["documents"])
         return 200, {"results": [{**row, "relevance_score": row["relevance_score"] + 0.01 * nth} for row in found]}, {}
 
     ranker = open_endpoint(serve(reply))
