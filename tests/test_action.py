@@ -119,9 +119,8 @@ def test_names_of_files_with_hostile_words_stay_names(workspace):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["data", "rankers", "tasks", "require", "rules", "budget"])
 def test_a_hostile_input_is_refused_as_a_text(workspace, name):
-    for text in (HOSTILE, f"--out=owned\n{HOSTILE}"):
-        ended = run_small_audit(workspace, **{name: text})
-        assert ended.returncode == 2, (text, ended.stderr)
-        assert "Traceback" not in ended.stderr
+    ended = run_small_audit(workspace, **{name: f"--out=owned\n{HOSTILE}"})
+    assert ended.returncode == 2, ended.stderr
+    assert "Traceback" not in ended.stderr
     assert list(workspace.rglob("owned")) == []
     assert not (workspace / "shaketable-audit").exists()

@@ -11,6 +11,7 @@ import sys
 import textwrap
 import tomllib
 import warnings
+from pathlib import Path
 
 import pytest
 import typer
@@ -94,11 +95,26 @@ def test_the_commands_of_a_page_run_as_they_are_written(page, reader, capsys, mo
         if step.kind == "command":
             assert code == expected_exit_code(step.text), (step.text, err)
             commands, output = commands + 1, out
+            if step.text == "shaketable demo":
+                check_demo(out, reader.folder / "shaketable-audit")
         elif step.kind == "text" and output:
             check_output(step.text, output)
     assert commands >= COMMANDS.get(page, 0)
     if page == "search-engineer":
         check_columns(json.loads((reader.folder / "audit-old" / "results.json").read_text())["results"])
+
+
+def check_demo(output: str, folder: Path) -> None:
+    """The demo prints at most 25 lines, and a ranker that changes nothing passes no facet."""
+    lines = output.splitlines()
+    assert len(lines) <= 25
+    assert lines[0].startswith("FAILED (not enforced; add --gate): ql and no-op fail.")
+    assert "50 queries: a demonstration" in " ".join(lines)
+    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    assert list(results["provenance"]["rankers"]) == ["bm25", "ql", "no-op"]
+    cells = {one["ranker"]: one["facet_cells"] for one in results["verdict"]["ranker_verdicts"]}["no-op"]
+    assert cells["input order"]["status"] == "fail"
+    assert [facet for facet, cell in cells.items() if cell["status"] == "pass"] == []
 
 
 def check_output(shown: str, output: str) -> None:

@@ -9,12 +9,12 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from shaketable.core.registries import RANKERS
+from shaketable.core.registry import list_fields
 from tests import servers
 from tests.processes import SOURCE
 from tests.servers import Server, running
@@ -57,7 +57,7 @@ def test_specs_of_the_doctor_can_be_copied_from_a_narrow_window(shaketable, monk
 def test_list_shows_the_parameters_of_one_thing(shaketable):
     ended = shaketable("list", "rankers", "http", "--json", "-")
     rows = json.loads(ended.out)["rows"]
-    assert list(rows) == ["http", *(field.name for field in fields(RANKERS.get_class("http")))]
+    assert list(rows) == ["http", *(field.name for field in list_fields(RANKERS.get_class("http")))]
     for name, line in list(rows.items())[1:]:
         example = line.partition("Example: ")[2]
         assert name in example

@@ -214,7 +214,7 @@ def test_a_neural_ranker_learned_on_a_collection_is_a_ranker(shaketable, folder)
     assert "training history" in ended.out
     assert "trained on 3 queries" not in ended.err  # one of the three validates
     assert (
-        "models/dssm: dssm(steps=4, lists=2, size=3, every=2, layers=(300, 300, 128)), trained on 2 queries"
+        "models/dssm: dssm(layers=(300, 300, 128), steps=4, lists=2, size=3, every=2), trained on 2 queries"
         in ended.err
     )
     card = json.loads(Path("card.json").read_text())["card"]

@@ -341,9 +341,11 @@ class Prepared:
 def chosen(jobs: Sequence[Prepared], every: bool) -> Iterator[Trial]:
     """Return a fault of each mode at every call, or one per site and a kill at each site of jobs that replace files.
 
-    A site that several jobs share is broken in the one with the fewest calls, which is mostly the quickest.
+    A site that several jobs share is broken in the one with the fewest calls, which is mostly the quickest, and killed
+    in the first of those that replace files.
     """
     seen: set[Site] = set()
+    killed_in_group: set[Site] = set()
     for one in sorted(jobs, key=lambda one: len(one.calls)):
         if every:
             yield from one.trials(range(1, len(one.calls) + 1))
@@ -351,7 +353,9 @@ def chosen(jobs: Sequence[Prepared], every: bool) -> Iterator[Trial]:
             first = one.first()
             yield from one.trials(n for site, n in first.items() if site not in seen)
             if one.job.group:  # a kill is what may leave a mixture of old and new files
-                yield from one.trials((n for site, n in first.items() if site in seen), ("kill",))
+                known = seen - killed_in_group
+                yield from one.trials((n for site, n in first.items() if site in known), ("kill",))
+                killed_in_group |= set(first)
         seen |= set(one.calls)
 
 

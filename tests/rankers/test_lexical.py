@@ -215,7 +215,7 @@ def test_the_face_of_a_ranker() -> None:
     assert BM25(k1=0.9).open(collection(BOATS)).fingerprint == ranker.fingerprint
 
 
-@pytest.mark.parametrize("text", ["bm25", "bm25(k1=0.9, b=0.4)", "ql(mu=500.0)", "ql_jm(stemmer='none', lambda_=0.5)"])
+@pytest.mark.parametrize("text", ["bm25", "bm25(k1=0.9, b=0.4)", "ql(mu=500.0)", "ql_jm(lambda_=0.5, stemmer='none')"])
 def test_text_and_object(text: str) -> None:
     assert RANKERS.spec(RANKERS.build(text)) == text
 

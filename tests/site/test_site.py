@@ -8,6 +8,7 @@ import sys
 import threading
 import tomllib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -18,6 +19,7 @@ from docs.generate.__main__ import write_site
 from docs.generate.gallery import REPORTS
 from docs.generate.repository import ROOT, map_pages
 
+from tests.cases import check_each
 from tests.report.browsing import CHROMIUM, FLAGS
 from tests.site.built_pages import CSS_URL, BuiltPage, find_broken, is_elsewhere, read_page
 
@@ -44,18 +46,23 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return (folder / project["site_dir"]).resolve()
 
 
-@pytest.fixture(scope="module")
-def pages(site: Path) -> list[BuiltPage]:
+def list_pages(site: Path) -> list[BuiltPage]:
     return [read_page(path) for path in sorted(site.rglob("*.html"))]
 
 
-def test_every_link_and_anchor_leads_somewhere(site, pages):
+def test_the_built_site(site: Path) -> None:
+    """One test, because parallel tests would build the site more than once."""
+    check_each({check.__name__: check for check in CHECKS}, lambda check: check(site))
+
+
+def check_links_and_anchors(site: Path) -> None:
+    pages = list_pages(site)
     assert len(pages) > 70
     checked = [page for page in pages if page.path.name != "404.html"]  # its links begin at the root of a server
     assert {page.path.name: broken for page in checked if (broken := find_broken(page, site))} == {}
 
 
-def test_the_check_sees_a_broken_link(site, tmp_path):
+def test_the_check_sees_a_broken_link(tmp_path):
     page = tmp_path / "page.html"
     page.write_text(
         '<a href="#here">a</a><a href="#there" id="here">b</a><a href="gone.html">c</a><img src="gone.png">'
@@ -63,7 +70,8 @@ def test_the_check_sees_a_broken_link(site, tmp_path):
     assert find_broken(BuiltPage(page), tmp_path.resolve()) == ["#there", "gone.html", "gone.png"]
 
 
-def test_no_page_and_no_style_names_another_host(site, pages):
+def check_hosts_of_pages_and_styles(site: Path) -> None:
+    pages = list_pages(site)
     assert {page.path.name: loads for page in pages if (loads := [a for a in page.loads if is_elsewhere(a)])} == {}
     styles = {path.name: CSS_URL.findall(path.read_text(encoding="utf-8")) for path in site.rglob("*.css")}
     assert styles
@@ -80,7 +88,7 @@ def test_the_check_sees_another_host(tmp_path):
     assert len([address for address in BuiltPage(page).loads if is_elsewhere(address)]) == 4
 
 
-def test_the_navigation_has_every_page(site):
+def check_navigation(site: Path) -> None:
     shown = {link for link in read_page(site / "index.html").links if not is_elsewhere(link)}
     wanted = [*map_pages().values(), "reference/index.md", "gallery/index.md"]
     linked = {(site / link.partition("#")[0]).resolve() for link in shown}
@@ -88,7 +96,7 @@ def test_the_navigation_has_every_page(site):
     assert missing == [], "add these pages to nav in zensical.toml"
 
 
-def test_the_gallery_has_its_reports(site):
+def check_gallery(site: Path) -> None:
     links = read_page(site / "gallery" / "index.html").links
     for name in REPORTS:
         report = site / "gallery" / f"{name}.html"
@@ -104,20 +112,20 @@ class QuietHandler(SimpleHTTPRequestHandler):
         pass
 
 
-@pytest.fixture
-def address(site: Path) -> Iterator[str]:
+@contextmanager
+def serve(site: Path) -> Iterator[str]:
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(site))) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}"
         server.shutdown()
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
-def test_a_browser_asks_no_other_host_and_finds_an_entry(address):
+def check_in_browser(site: Path) -> None:
+    """A browser asks no other host, no page is wider than a phone, and the search finds an entry."""
     from playwright.sync_api import sync_playwright
 
     asked: list[str] = []
-    with sync_playwright() as driver:
+    with serve(site) as address, sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         page = browser.new_page(viewport={"width": 390, "height": 844})
         page.on("request", lambda request: asked.append(request.url))
@@ -131,3 +139,12 @@ def test_a_browser_asks_no_other_host_and_finds_an_entry(address):
         browser.close()
     assert len(asked) > 10
     assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []
+
+
+CHECKS = (
+    check_links_and_anchors,
+    check_hosts_of_pages_and_styles,
+    check_navigation,
+    check_gallery,
+    *((check_in_browser,) if CHROMIUM else ()),
+)

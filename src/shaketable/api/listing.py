@@ -70,7 +70,7 @@ def list_parameters(kind: str, name: str) -> dict[str, str]:
 def describe_parameters(registry: Registry, name: str) -> list[ParameterEntry]:
     """Return the parameters of a row of a registry.
 
-    >>> describe_parameters(RANKERS, "ql")[-1].example
+    >>> describe_parameters(RANKERS, "ql")[0].example
     'ql(mu=1000.0)'
     """
     make = registry.get_class(name)

@@ -259,7 +259,7 @@ from pathlib import Path
 from shaketable.core.errors import BadInput
 from shaketable.rankers.neural.bert import CrossEncoder
 from shaketable.rankers.neural.shapes import BertShape
-from tests.rankers.neural.test_pretrained_models import NONSENSE, configured
+from tests.rankers.neural.test_pretrained_models import NONSENSE, change_config
 
 folder = Path(sys.argv[1])
 config = (folder / "config.json").read_text()
@@ -267,7 +267,7 @@ CrossEncoder.from_checkpoint(str(folder), BertShape(max_length=0))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for changes in NONSENSE:
     try:
-        CrossEncoder.from_checkpoint(str(configured(folder, **changes)), BertShape(max_length=0))
+        CrossEncoder.from_checkpoint(str(change_config(folder, **changes)), BertShape(max_length=0))
         print(f"{changes} was read")
     except BadInput as error:
         print(error)
