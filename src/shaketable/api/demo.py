@@ -9,6 +9,11 @@ from shaketable.api.audit import Audit, audit
 from shaketable.api.options import RunOptions
 
 NO_OP = "no-op"
+TASKS = (
+    *("effectiveness", "first-stage", "variance", "risk", "consistency"),
+    *("query-typos", "document-form", "probes", "document-attack"),
+)
+"""The tasks of the demo: those that need no language model, so that it takes less than 30 seconds."""
 
 
 def keep_order(query: str, texts: Sequence[str]) -> list[float]:
@@ -21,7 +26,7 @@ keep_order.fingerprint = NO_OP  # type: ignore[attr-defined]
 
 
 def demo(**options: Unpack[RunOptions]) -> Audit:
-    """Audit BM25, query likelihood and a ranker that changes nothing on the bundled sample.
+    """Audit BM25, query likelihood and a ranker that changes nothing on the bundled sample, with the quick tasks.
 
     Parameters
     ----------
@@ -39,4 +44,4 @@ def demo(**options: Unpack[RunOptions]) -> Audit:
     >>> print(st.demo().verdict.headline)  # doctest: +SKIP
     ql and no-op fail.
     """
-    return audit("sample", {"bm25": "bm25", "ql": "ql", NO_OP: keep_order}, budget=None, **options)
+    return audit("sample", {"bm25": "bm25", "ql": "ql", NO_OP: keep_order}, TASKS, budget=None, **options)
