@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import shaketable as st
 from shaketable import testing
@@ -35,6 +35,16 @@ def describe_value(value: object) -> str:
 def list_argument_defaults(function: Callable[..., Any]) -> dict[str, str]:
     parameters = inspect.signature(function).parameters.values()
     return {one.name: describe_value(one.default) for one in parameters if one.default is not one.empty}
+
+
+def list_flag_defaults(command: Callable[..., Any]) -> dict[str, str]:
+    """Return the defaults of the flags of a command, with the bounds of numbers."""
+    found = list_argument_defaults(command)
+    for parameter in inspect.signature(command, eval_str=True).parameters.values():
+        option = get_args(parameter.annotation)[1]
+        if option.min is not None or option.max is not None:
+            found[parameter.name] = f"{found.get(parameter.name, 'required')}, from {option.min} to {option.max}"
+    return found
 
 
 def list_field_defaults(make: type[Any]) -> dict[str, str]:
@@ -63,7 +73,7 @@ def list_defaults() -> dict[str, dict[str, str]]:
     for command in app.registered_commands:
         callback = command.callback
         assert callback is not None
-        found[f"shaketable {command.name or callback.__name__.replace('_', '-')}"] = list_argument_defaults(callback)
+        found[f"shaketable {command.name or callback.__name__.replace('_', '-')}"] = list_flag_defaults(callback)
     for name in st.__all__:
         if inspect.isfunction(one := getattr(st, name)):
             found[f"st.{name}"] = list_argument_defaults(one)

@@ -411,7 +411,9 @@ def test_only_this_machine_can_connect_and_nothing_can_after_the_end(tmp_path):
 
 @pytest.mark.slow
 def test_the_command_prints_the_address_and_stops_on_ctrl_c(tmp_path, folder):
-    command = [sys.executable, "-c", "from shaketable.cli import main; main()", "view", "--data", str(folder)]
+    # a background shell ignores the signal
+    script = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from shaketable.cli import main"
+    command = [sys.executable, "-c", f"{script}; main()", "view", "--data", str(folder)]
     started = subprocess.Popen(
         [*command, "--ranker", "ql"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -425,6 +427,7 @@ def test_the_command_prints_the_address_and_stops_on_ctrl_c(tmp_path, folder):
     out, err = started.communicate(timeout=30)
     assert started.returncode == 0
     assert "Ctrl-C" in err
+    assert err.endswith("The page is closed.\n")
     assert "Traceback" not in out + err
 
 

@@ -16,6 +16,8 @@ from tests.mutants.operators import Mutant, find_mutants
 
 SOURCE = Path("src")
 LEAST_PER_PACKAGE = 3
+DEFAULTS_FILE = "tests/test_defaults.py"
+"""The tests of the defaults of all classes, which call none of their functions."""
 FEW_TESTS = 3
 """With fewer tests than this, a function may be one that caches its result."""
 
@@ -141,7 +143,8 @@ class TestMap:
             covering += self._list_module_tests([module])
         if not covering or mutant.place == module:
             covering += self._list_module_tests(self.importers[module])
-        covering += [test for test in self.tests if test.file.endswith(f"/test_{stem}.py")]
+        own = [f"/test_{stem}.py", *([DEFAULTS_FILE] if mutant.operator == "default" else [])]
+        covering += [test for test in self.tests if test.file.endswith(tuple(own))]
         return _take_within(covering, stem, self.max_seconds)
 
     def _list_module_tests(self, modules: Iterable[str]) -> list[RecordedTest]:
