@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import shaketable as st
+from shaketable.api.evaluate import _count_bytes
 from shaketable.core.documents import Slate
 from shaketable.core.errors import BadInput, UnknownName
 from shaketable.core.registries import LEARNERS, RANKERS, TRANSFORMS
@@ -35,6 +36,11 @@ class TestEvaluate:
         # second: d4 alone, in the second place, of two relevant ones
         assert numbers(objects, "AP") == {"good": 1.0, "poor": pytest.approx((0.5 + 0.25) / 2)}
         assert [result.task for result in objects.results] == ["effectiveness", "variance", "risk"]
+
+    def test_packed_runs_count_with_their_usual_ratio(self, tmp_path):
+        (tmp_path / "a.run").write_bytes(b"x" * 10)
+        (tmp_path / "b.run.gz").write_bytes(b"x" * 10)
+        assert _count_bytes([tmp_path / "a.run", str(tmp_path / "b.run.gz"), {"q1": {}}]) == 60
 
     def test_names_of_runs(self, trec):
         done = st.evaluate(trec["qrels"], [f"a={trec['good.run']}", str(trec["good.run"]), str(trec["good.run"])])

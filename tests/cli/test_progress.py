@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from shaketable.cli import progress
-from shaketable.cli.progress import ProgressBar, describe_progress
+from shaketable.cli.console import set_verbosity
+from shaketable.cli.progress import OPEN_BARS, ProgressBar, describe_progress, show_progress
 
 pytestmark = pytest.mark.slow
 
@@ -143,3 +144,9 @@ def test_completion_can_be_shown(shaketable, monkeypatch):
     done = shaketable("--show-completion", "bash")
     assert done.code == 0
     assert "_SHAKETABLE_COMPLETE=complete_bash" in done.out
+
+
+def test_quiet_opens_no_bar():
+    for quiet, bars in ((True, 0), (False, 1)):
+        with set_verbosity(quiet, False), show_progress("scoring", 2, "pairs"):
+            assert len(OPEN_BARS) == bars

@@ -233,6 +233,7 @@ def test_an_attribute_of_an_object_is_found(write):
         ("", "shaketable_user:ranker", "there is no 'ranker' in shaketable_user; it has nothing"),
         ("my_ranker = 1", "shaketable_user:my_rankr", "it has my_ranker$"),
         ("one = 1\ntwo = 2", "shaketable_user:zzz", "it has one, two$"),
+        ("a = b = c = d = e = f = g = h = i = j = 1", "shaketable_user:zzz", "it has a, b, c, d, e, f, g, h$"),
         (
             "import shaketable_lost",
             "shaketable_user:f",
