@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+from typing import Any
+
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shaketable.core.documents import Doc
+from shaketable.core.documents import Collection, Doc, Slate
+from shaketable.core.registries import RANKERS
+from shaketable.datasets.corpus import MemoryCorpus
 from shaketable.nlp.analyzer import Analyzer
+from shaketable.retrieval import inverted_index
 from shaketable.retrieval.term_numbers import STOP_TERM, UNKNOWN_TERM, TermNumbering, TextCache
 
 TEXTS = st.lists(st.text(st.sampled_from("abcé 東the\ud800.") | st.characters(exclude_categories=())), max_size=20)
@@ -68,24 +76,45 @@ def test_rows_are_cached_up_to_the_limit() -> None:
 
     texts = TextCache(record_texts, max_terms=4)  # type: ignore[arg-type]
     one, two = Doc("red boat"), Doc("boat", title="blue")
-    assert texts.add_rows([one, two, one]).tolist() == [0, 1, 0]
-    assert texts.tokens.tolist() == [0, 1, 2, 1]
-    assert texts.starts.tolist() == [0, 2, 4]
-    assert texts.add_rows([two, Doc("blue boat")]).tolist() == [1, 2]  # the same text, but another title
+    assert texts.read([one, two, one]).rows.tolist() == [0, 1, 0]
+    assert [array.tolist() for array in texts.read([])[1:]] == [[0, 1, 2, 1], [0, 2, 4]]
+    assert texts.read([two, Doc("blue boat")]).rows.tolist() == [1, 2]  # the same text, but another title
     assert read == ["red boat", "blue boat", "blue boat"]
-    assert texts.add_rows([two]).tolist() == [1]
-    assert texts.add_rows([two, Doc("sea")]).tolist() == [0, 1]  # forgotten, and read again
+    assert texts.read([two]).rows.tolist() == [1]
+    assert texts.read([two, Doc("sea")]).rows.tolist() == [0, 1]  # forgotten, and read again
     assert read[3:] == ["blue boat", "sea"]
-    assert texts.add_rows([]).tolist() == []
+    assert texts.read([]).rows.tolist() == []
 
 
 def test_texts_are_added_while_arrays_of_the_cache_are_in_use() -> None:
     """A kernel that was just compiled keeps its arguments for a while."""
     vocabulary, _ = fresh()
     texts = TextCache(vocabulary)
-    texts.add_rows([Doc("red boat")])
-    held = texts.tokens, texts.starts
-    texts.add_rows([Doc("blue boat")])
-    assert texts.tokens.tolist() == [0, 1, 2, 1]
-    assert texts.starts.tolist() == [0, 2, 4]
-    assert [array.tolist() for array in held] == [[0, 1], [0, 2]]
+    held = texts.read([Doc("red boat")])
+    later = texts.read([Doc("blue boat")])
+    assert [array.tolist() for array in later] == [[1], [0, 1, 2, 1], [0, 2, 4]]
+    assert [array.tolist() for array in held] == [[0], [0, 1], [0, 2]]
+
+
+@pytest.mark.parametrize("spec", ["bm25", "ql", "rm3"])
+def test_threads_give_the_scores_and_lists_of_one_thread(spec: str) -> None:
+    """Texts and queries with new words, many at a time: all rankers of an index share its vocabulary."""
+    rng = Random(3)
+    words = ["".join(rng.choices("abcdefghij", k=4)) for _ in range(3000)]
+    docs = {f"d{i}": Doc(" ".join(rng.choices(words, k=30))) for i in range(200)}
+    queries = [" ".join(rng.choices(words, k=3)) for _ in range(200)]
+    slates = [Slate(query, tuple(Doc(" ".join(rng.choices(words, k=20))) for _ in range(5))) for query in queries]
+
+    def open_ranker() -> Any:
+        inverted_index._open_indexes.clear()
+        return RANKERS.build(spec).open(Collection("texts", MemoryCorpus(docs), {}))
+
+    def answer(ranker: Any, number: int) -> tuple[list[float], dict[str, float]]:
+        return ranker.score([slates[number]])[0].tolist(), ranker.search([queries[number]], 10)[0]
+
+    alone = open_ranker()
+    expected = [answer(alone, number) for number in range(len(queries))]
+    for _ in range(3):
+        shared = open_ranker()
+        with ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(lambda number, ranker=shared: answer(ranker, number), range(len(queries)))) == expected

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from threading import RLock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -203,6 +204,8 @@ class FeatureExtractor:
     reader: TermReader
     phrase_reader: PhraseReader | None = None
     _cached_rows: dict[tuple[str, Doc], Floats] = field(default_factory=dict, repr=False)
+    _lock: RLock = field(default_factory=RLock, repr=False)
+    """Threads take turns, because the term numbers of a reader are valid until it is reset."""
 
     @classmethod
     def open(
@@ -249,6 +252,10 @@ class FeatureExtractor:
 
     def extract_cached(self, slates: Sequence[Slate]) -> Floats:
         """Return the features of every document of every slate, from the cache where possible."""
+        with self._lock:
+            return self._extract_cached(slates)
+
+    def _extract_cached(self, slates: Sequence[Slate]) -> Floats:
         rows, keys = self._cached_rows, [(slate.query, doc) for slate in slates for doc in slate.docs]
         if len(rows) > MAX_CACHED_ROWS:
             rows.clear()
@@ -264,10 +271,11 @@ class FeatureExtractor:
     def extract(self, slates: Sequence[Slate]) -> Floats:
         """Return the features of every document of every slate, one row each, in input order."""
         pairs = [(query, doc) for query, slate in enumerate(slates) for doc in slate.docs]
-        blocks = [
-            self._extract_block(slates, pairs[at : at + MAX_PAIRS_PER_BLOCK])
-            for at in range(0, len(pairs), MAX_PAIRS_PER_BLOCK)
-        ]
+        with self._lock:
+            blocks = [
+                self._extract_block(slates, pairs[at : at + MAX_PAIRS_PER_BLOCK])
+                for at in range(0, len(pairs), MAX_PAIRS_PER_BLOCK)
+            ]
         return np.concatenate(blocks) if blocks else np.empty((0, len(self.feature_names)))
 
     def _extract_block(self, slates: Sequence[Slate], pairs: Sequence[tuple[int, Doc]]) -> Floats:
@@ -303,11 +311,11 @@ class FeatureExtractor:
         known = numbers >= 0  # a term that the field never contains carries no information
         terms, counts, numbers = bags.terms[known], bags.counts[known], numbers[known]
         first = np.searchsorted(asked[known], np.arange(queries + 1))
-        held = self.reader.texts.add_rows(docs)[texts]
-        starts = self.reader.texts.starts
+        rows, tokens, starts = self.reader.texts.read(docs)
+        held = rows[texts]
         most = int(np.diff(first)[owners].sum())
         pairs, places, tf = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most)
-        found = count_matches(self.reader.texts.tokens, starts, first, terms, owners, held, pairs, places, tf)
+        found = count_matches(tokens, starts, first, terms, owners, held, pairs, places, tf)
         places = places[:found]
         return TermMatches(
             stats=CollectionStats(max(1, len(index.docnos)), max(1, index.token_count)),

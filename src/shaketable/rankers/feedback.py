@@ -90,9 +90,8 @@ class FeedbackExpansion:
     def _build_relevance_model(self, docs: NDArray[np.int32], scores: Floats) -> Expansion:
         """Return the most probable terms of the documents, and p(t|R)."""
         index = self.base.scorer.index
-        texts = index.text_cache
-        rows = texts.add_rows([self.docs[docno] for docno in index.docnos.take(docs)])
-        spans = [texts.tokens[start:end] for start, end in zip(texts.starts[rows], texts.starts[rows + 1], strict=True)]
+        rows, tokens, starts = index.text_cache.read([self.docs[docno] for docno in index.docnos.take(docs)])
+        spans = [tokens[start:end] for start, end in zip(starts[rows], starts[rows + 1], strict=True)]
         shares = [np.full(len(s), w / len(s)) for s, w in zip(spans, self._weigh_documents(scores), strict=True)]
         terms, place = np.unique(np.concatenate(spans), return_inverse=True)
         likelihoods = np.bincount(place, np.concatenate(shares))

@@ -70,7 +70,7 @@ class PhraseReader:
         from shaketable.rankers import phrase_kernels
 
         terms, sizes = self.reader.number_terms(queries)
-        held = self.reader.texts.add_rows(docs)[texts]
+        rows, tokens, starts = self.reader.texts.read(docs)
         first = np.concatenate(([0], np.cumsum(sizes)))
         distinct, which = np.unique(terms, return_inverse=True)
         words = [self.reader.terms[term] for term in distinct]
@@ -83,8 +83,8 @@ class PhraseReader:
         pairs = len(owners)
         outs = np.zeros((len(phrase_kernels.OUTPUT_ROWS), pairs))
         phrase_kernels.fill_phrases(
-            self.reader.texts.tokens, self.reader.texts.starts, first, terms, plain, content, numbers != UNKNOWN,
-            self._compute_span_logs(numbers, first), owners, held, outs,
+            tokens, starts, first, terms, plain, content, numbers != UNKNOWN,
+            self._compute_span_logs(numbers, first), owners, rows[texts], outs,
         )  # fmt: skip
         contents = np.bincount(asked[content], minlength=len(queries)).astype(np.float64)
         fluency = self._compute_fluency([doc.text for doc in docs])[texts]

@@ -115,12 +115,11 @@ class Scorer:
         """Return the scores of each query's texts."""
         from shaketable.retrieval import kernels
 
-        texts = self.index.text_cache
-        rows = texts.add_rows([doc for docs in slates for doc in docs])
+        rows, tokens, starts = self.index.text_cache.read([doc for docs in slates for doc in docs])
         sizes = np.array([len(docs) for docs in slates], dtype=np.int64)
         owners = np.repeat(np.arange(len(slates)), sizes)
         scores = np.empty(len(rows))
-        kernels.score_pairs(texts.tokens, texts.starts, self.curve, self._weigh_queries(bags), owners, rows, scores)
+        kernels.score_pairs(tokens, starts, self.curve, self._weigh_queries(bags), owners, rows, scores)
         return np.split(scores, np.cumsum(sizes)[:-1]) if slates else []
 
     @cached_property

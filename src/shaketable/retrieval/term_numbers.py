@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, pairwise
-from typing import Any, TypeVar
+from threading import Lock
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,11 +28,12 @@ class TermNumbering:
     """A converter from texts to term numbers that calls `number_terms` once for each distinct word.
 
     The words are in a hash table of numpy arrays that a kernel reads and extends. It needs no Python object per word
-    and is a few times faster than splitting a string and looking up its words in a dictionary.
+    and is a few times faster than splitting a string and looking up its words in a dictionary. Threads take turns.
     """
 
     def __init__(self, analyzer: Analyzer, number_terms: NumberTerms, max_words: int = MAX_WORDS):
         self._analyzer, self._number_terms, self._max_words = analyzer, number_terms, max_words
+        self._lock = Lock()
         self._clear()
 
     def _clear(self) -> None:
@@ -43,11 +45,16 @@ class TermNumbering:
 
     def __call__(self, texts: Iterable[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Return the concatenated term numbers of all texts, and the number of terms of each text."""
+        spaced, lengths = self._analyzer.join_words(texts)
+        with self._lock:
+            return self._number_words(spaced, lengths)
+
+    def _number_words(self, spaced: bytes, lengths: Sequence[int]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Return the term numbers of texts whose words are separated by spaces."""
         from shaketable.retrieval import kernels
 
         if self._count > self._max_words:
             self._clear()
-        spaced, lengths = self._analyzer.join_words(texts)
         data, ends = np.frombuffer(spaced, np.uint8), np.cumsum([0, *lengths])
         words, sizes = np.empty(len(data) // 2, np.int32), np.empty(len(lengths), np.int64)
         done = filled = 0
@@ -85,14 +92,23 @@ class TermNumbering:
         self._slots = kernels.rehash(self._slots, 1 << (2 * capacity - 1).bit_length())
 
 
+class TextRows(NamedTuple):
+    """Texts as term numbers: the terms of text i are `tokens[starts[rows[i]] : starts[rows[i] + 1]]`."""
+
+    rows: NDArray[np.int64]
+    tokens: NDArray[np.int32]
+    starts: NDArray[np.int64]
+
+
 class TextCache:
-    """A cache of the term numbers of texts.
+    """A cache of the term numbers of texts. Threads take turns, and the arrays of an answer never change.
 
     If the cache holds more than `max_terms` terms, the next new text clears it.
     """
 
     def __init__(self, numbering: TermNumbering, max_terms: int = MAX_CACHED_TERMS):
         self._numbering, self._max_terms = numbering, max_terms
+        self._lock = Lock()
         self._clear()
 
     def _clear(self) -> None:
@@ -101,27 +117,25 @@ class TextCache:
         self._starts = GrowingArray(np.int64)
         self._starts.extend([0])
 
-    def add_rows(self, docs: Sequence[Doc]) -> NDArray[np.int64]:
-        """Return the row of each text; its terms are `tokens[starts[row] : starts[row + 1]]` until the next call."""
+    def read(self, docs: Sequence[Doc]) -> TextRows:
+        """Return the terms of each text, from the cache where possible."""
+        with self._lock:
+            rows = self._add_rows(docs)
+            return TextRows(rows, self._tokens.values, self._starts.values)
+
+    def _add_rows(self, docs: Sequence[Doc]) -> NDArray[np.int64]:
+        """Return the row of each text, and add those that are new."""
         contents = [(doc.title, doc.body) for doc in docs]
-        if self.starts[-1] > self._max_terms and not self._rows.keys() >= set(contents):
+        if self._starts.values[-1] > self._max_terms and not self._rows.keys() >= set(contents):
             self._clear()
         rows = self._rows
         fresh = {content: doc for content, doc in zip(contents, docs, strict=True) if content not in rows}
         for block in split_blocks(fresh.items(), BLOCK_TEXTS):
             tokens, sizes = self._numbering(doc.text for _, doc in block)
             self._tokens.extend(tokens)
-            self._starts.extend(self.starts[-1] + np.cumsum(sizes))
+            self._starts.extend(self._starts.values[-1] + np.cumsum(sizes))
             rows.update((content, row) for row, (content, _) in enumerate(block, len(rows)))
         return np.fromiter(map(rows.__getitem__, contents), np.int64, len(contents))
-
-    @property
-    def tokens(self) -> NDArray[np.int32]:
-        return self._tokens.values
-
-    @property
-    def starts(self) -> NDArray[np.int64]:
-        return self._starts.values
 
 
 class GrowingArray:
