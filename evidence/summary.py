@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from evidence import FOLDER, prose, table
-from evidence._claims import Claim, ClaimFile, Source, load_claims, read_measurements
+from evidence import FOLDER, Rows, prose, table
+from evidence._claims import MEASUREMENTS, Claim, ClaimFile, Source, load_claims, read_measurements
 from evidence._verdicts import (
     HOLDS,
     INCONCLUSIVE,
@@ -76,6 +76,18 @@ def _build_cells(judged: JudgedClaim, found: Measurement, source: Source) -> lis
     shown = f"**{verdict}**" if len(judged.measured) == 1 else verdict
     about = escape(f"{found.ranker}{marks}, {found.collection}")
     return [about, str(found), f"{found.n:,}", f"{shown}{colon}{needed}", _link(source.page)]
+
+
+def tabulate_claims(page: str, found: Rows) -> str:
+    """Return the table of a page's own claims, with verdicts by the measurements among its rows."""
+    file = load_claims()
+    measured = [Measurement(**row) for row in found[MEASUREMENTS]]
+    rows = []
+    for claim in (one for one in file.claims if one.page == page):
+        own = [(one, Source(page)) for one in measured if one.claim == claim.id]
+        judged = JudgedClaim(claim, own, file.intervals[claim.interval]["cases"])
+        rows += [row[:-1] for row in build_rows(judged)]
+    return table(HEAD[:-1], rows, numbers=False)
 
 
 def escape(text: str) -> str:
