@@ -7,10 +7,12 @@ in $SHAKETABLE_HOME/models, so that all pages share them, and a page that was cu
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
+import numpy as np
+from numpy.typing import NDArray
 from weights import BGE_SMALL, MINILM_L12, find_model
 
 from evidence import DATA
@@ -22,8 +24,12 @@ from shaketable.core.seeding import make_item_rng
 from shaketable.datasets.load import load
 from shaketable.datasets.splits import make_folds
 from shaketable.experiment import Experiment
+from shaketable.measures.effectiveness import score_table, score_tables
 from shaketable.scoring.engine import ScoringEngine
 from shaketable.scoring.store import Store
+from shaketable.training.plan import split_train_valid
+
+Values = NDArray[np.float64]
 
 PIECES = 160
 """Word pieces of query and text that a pre-trained ranker reads."""
@@ -43,6 +49,9 @@ DEPTHS = {"nfcorpus": 20, "rag24": 50, "cranfield": 50}
 TRAIN_QUERIES = 400
 """Train queries of nfcorpus that learning to rank uses, drawn from 2,590."""
 FOLDS = 5
+TRAINED_ON = {"nfcorpus": "nfcorpus", "rag24": "rag24", "dl19": "rag24", "cranfield": "cranfield"}
+"""A collection -> the collection whose queries its trained rankers learned from; dl19 has no train queries."""
+NET_NAMES = ("knrm", "conv_knrm")
 
 
 @dataclass(frozen=True)
@@ -106,8 +115,9 @@ def open_engine() -> ScoringEngine:
     return ScoringEngine(Store(home_folder() / "scores.sqlite"))
 
 
-def open_collection(name: str, rankers: Iterable[str] = ()) -> Experiment:
-    """Return the test queries of a collection with rankers that learn nothing.
+@cache
+def open_collection(name: str) -> Experiment:
+    """Return an experiment without rankers on the test queries of a collection, or on all if it has no train queries.
 
     The candidates of dl19 are all judged passages of a query, because its documents are judged pools.
     """
@@ -117,44 +127,74 @@ def open_collection(name: str, rankers: Iterable[str] = ()) -> Experiment:
         pools = {qid: dict.fromkeys(grades, 0.0) for qid, grades in collection.qrels.items()}
         collection, depth = replace(collection, candidates=pools, source=""), max(map(len, pools.values()))
     split = "test" if "train" in collection.splits else None
-    models = {ranker: build_model(ranker) for ranker in rankers}
-    return Experiment(collection, models, open_engine(), depth=depth, split=split)
+    return Experiment(collection, {}, open_engine(), depth=depth, split=split)
 
 
-def draw_train_queries(experiment: Experiment, count: int = TRAIN_QUERIES) -> list[str]:
-    """Return train queries, drawn at random if there are more than `count`."""
-    queries = sorted(experiment.collection.splits["train"])
-    return sorted(make_item_rng(experiment.seed, "train queries").permutation(queries)[:count])
+def split_train_queries(experiment: Experiment, name: str) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the queries that a ranker is trained and validated on; without a validation split, a fifth is held out."""
+    collection = experiment.collection
+    train = make_item_rng(experiment.seed, "train queries").permutation(sorted(collection.splits["train"]))
+    some = train[:TRAIN_QUERIES] if name in LEARNING_TO_RANK else train
+    return split_train_valid(collection, sorted(some), collection.splits.get("validation", ()), experiment.seed)
 
 
-def fit_features(experiment: Experiment, name: str) -> Model:
-    """Return a learning-to-rank model, trained on train queries of the collection and validated on others."""
-    train = draw_train_queries(experiment)
-    valid = "validation" if "validation" in experiment.collection.splits else None
-    return experiment.fit(LEARNING_TO_RANK[name], train, valid=valid)
+def fit(trained_on: str, name: str) -> Model:
+    """Return a trained ranker: learning to rank or a net, by the collection whose train queries it learns from."""
+    experiment = open_collection(trained_on)
+    learner = LEARNING_TO_RANK.get(name) or NETS[trained_on][name]
+    train, valid = split_train_queries(experiment, name)
+    return experiment.fit(learner, train, valid=valid)
 
 
-def fit_net(experiment: Experiment, name: str) -> Model:
-    """Return a net, trained on the train split of nfcorpus or rag24."""
-    return experiment.fit(NETS[experiment.collection.name][name], "train")
+def rank(experiment: Experiment, name: str, model: Model, texts: Mapping[str, str] | None = None) -> Run:
+    """Return the lists of one ranker: lexical rankers search, all others re-rank the first stage's documents."""
+    alone = replace(experiment, models={name: model})
+    if name in LEXICAL and not experiment.collection.candidates:
+        return alone.run_pipeline(name, texts or experiment.texts)
+    return alone.rerank(
+        name, texts or experiment.texts, experiment.search_first_stage(texts) if texts else experiment.candidates
+    )
 
 
-def rank_by_folds(experiment: Experiment, learner: str) -> Run:
-    """Return the lists of five models, each of the queries of one fold, which it was not trained on."""
-    judged = [qid for qid in experiment.collection.queries if experiment.collection.qrels.get(qid)]
+def rank_by_folds(experiment: Experiment, learner: str, part: str = "test") -> Run:
+    """Return the lists of five models, each of the queries of one fold, which it was not trained on.
+
+    The part "valid" has each query with the model that it validates.
+    """
     joined: dict[str, Mapping[str, float]] = {}
-    for fold in make_folds(judged, FOLDS, experiment.seed):
+    for fold in make_folds(list(experiment.queries), FOLDS, experiment.seed):
         model = experiment.fit(learner, fold.train, valid=fold.valid)
-        texts = {qid: experiment.collection.queries[qid].text for qid in fold.test}
-        joined |= replace(experiment, models={learner: model}).rerank(
-            learner, texts, experiment.search_first_stage(texts)
-        )
+        joined |= rank(experiment, learner, model, {qid: experiment.texts[qid] for qid in getattr(fold, part)})
     return joined
 
 
-def rank(experiment: Experiment, name: str, model: Model | None = None) -> Run:
-    """Return the lists of one ranker: lexical rankers search, all others re-rank the first stage's documents."""
-    alone = replace(experiment, models={name: model or build_model(name)})
-    if name in LEXICAL and not experiment.collection.candidates:
-        return alone.run_pipeline(name, experiment.texts)
-    return alone.rerank(name, experiment.texts, experiment.candidates)
+def rank_named(collection: str, name: str) -> Run:
+    """Return the lists of a ranker on a collection, by name; what learns is trained first if it is not stored."""
+    experiment = open_collection(collection)
+    if name not in (*LEARNING_TO_RANK, *NET_NAMES):
+        return rank(experiment, name, build_model(name))
+    if collection == "cranfield":
+        return rank_by_folds(experiment, LEARNING_TO_RANK[name])
+    return rank(experiment, name, fit(TRAINED_ON[collection], name))
+
+
+def score_named(collection: str, name: str, measures: Sequence[str]) -> list[Values]:
+    """Return measures of a ranker for each query of a collection."""
+    experiment = open_collection(collection)
+    tables = score_tables(measures, experiment.qrels, {name: rank_named(collection, name)})
+    return [one.values[0] for one in tables]
+
+
+def validate(collection: str, name: str) -> tuple[float, float]:
+    """Return nDCG@10 of a trained ranker and of BM25 on its validation queries."""
+    experiment = open_collection(TRAINED_ON[collection])
+    if collection == "cranfield":
+        ours = rank_by_folds(experiment, LEARNING_TO_RANK[name], "valid")
+    else:
+        texts = {qid: experiment.collection.queries[qid].text for qid in split_train_queries(experiment, name)[1]}
+        ours = rank(experiment, name, fit(TRAINED_ON[collection], name), texts)
+    texts = {qid: experiment.collection.queries[qid].text for qid in ours}
+    runs = {name: ours, FIRST_STAGE: rank(experiment, FIRST_STAGE, build_model(FIRST_STAGE), texts)}
+    qrels = {qid: experiment.collection.qrels[qid] for qid in ours}
+    first, second = score_table("nDCG@10", qrels, runs).values.mean(axis=1)
+    return float(first), float(second)
