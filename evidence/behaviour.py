@@ -1,6 +1,6 @@
 """What rankers prefer: the tests of paper 001 on its own collection (TREC DL 2019), on rag24 and on the sample.
 
-make evidence PAGE=behaviour        (an hour on two cores where rankers.md was made before; scores are kept)
+make evidence PAGE=behaviour        (an hour on two cores; scores and models are stored)
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ import pandas as pd
 from scipy.stats import kendalltau
 
 from evidence import DATA, Guard, Page, Rows, need_data, prose, read_number, table
-from evidence.neural import open_rag24
+from evidence._rag24 import DEPTH, ENCODERS, TREES, open_rag24
 from evidence.query_attack import learned
-from evidence.rankers import DEPTH, ENCODERS, TREES
 from shaketable.core.protocols import Model
 from shaketable.core.registries import PROBES
 from shaketable.core.results import Result
@@ -96,7 +95,7 @@ PAPER = {"matching": paper(TABLE_1, 2), "manipulation": paper(TABLE_2, 1)}
 
 
 def trained() -> dict[str, Model]:
-    """What learned from rag24's train queries; those of query-attack.md and rankers.md."""
+    """Return rankers that learned from the train queries of rag24."""
     experiment = open_rag24("bm25")
     train, valid = split_held_out(experiment.collection.splits["train"], experiment.seed)
     small = learned(experiment)
@@ -340,7 +339,7 @@ def compose(found: Rows) -> list[str]:
         .001 or more), parentheses fewer than 200 samples, which claim nothing. [+0.40] is what paper 001 has for a
         ranker of that kind; its manipulated texts are compared with the raw text, and ours with the original tokens
         joined by spaces, except in the last section, which has both. Ours learned from {found["train queries"]} queries
-        of rag24 (bert and colbert on MiniLM, in a few dozen steps: see rankers.md), the paper's from MS MARCO: signs
+        of rag24 (bert and colbert on MiniLM, in 60 steps), the paper's from MS MARCO: signs
         and order are compared, not sizes. dense is MiniLM as it comes. Of each collection {FEW:,} judged documents are
         manipulated, and all are matched; {", ".join(SLOW)}, which are slow here, were shown {FEWER} and the documents
         of {QUERIES} queries. epic is left out for the time that it takes, and doct5query because its expander here is
