@@ -54,7 +54,7 @@ TRAINED_ON = {"nfcorpus": "nfcorpus", "rag24": "rag24", "dl19": "rag24", "cranfi
 NET_NAMES = ("knrm", "conv_knrm")
 RANKERS = {
     "nfcorpus": (*LEXICAL, *LEARNING_TO_RANK),
-    "dl19": ("bm25", "ql", "ranksvm", "lambdamart"),
+    "dl19": ("bm25", "ql", "ranksvm", "lambdamart", "minilm-l12"),
     "rag24": (*LEXICAL, *LEARNING_TO_RANK),
     "cranfield": (*LEXICAL, *LEARNING_TO_RANK),
 }

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from evidence import Guard, Page, Rows, fold, need_data, prose, table
+import pandas as pd
+
+from evidence import FOLDER, Guard, Page, Rows, fold, need_data, prose, read_interval, table
 from evidence._claims import MEASUREMENTS
 from evidence._intervals import measure_difference, show_interval
 from evidence._published_runs import BASELINE, read_published_runs
@@ -29,6 +31,9 @@ from evidence._rankers import (
 )
 from evidence._verdicts import Measurement
 from evidence.summary import tabulate_claims
+from shaketable.core.results import Figure
+from shaketable.files.atomic import atomic_write
+from shaketable.report.charts import draw_svg
 
 MEASURES = ("nDCG@10", "RR@10", "AP")
 GRADED_MEASURES = ("nDCG@10", "RR(rel=2)@10", "AP(rel=2)")
@@ -40,6 +45,8 @@ CLAIMS = {
 }
 """claim -> its measure, the rankers that it compares with BM25, and the collections"""
 PUBLISHED = ("minilm-reranker", "monot5-base-reranker", "rankt5-base-reranker", "colbert")
+FIGURE = FOLDER / "rankers-differences.svg"
+ENDS = ("difference", "difference low", "difference high")
 HEAD = ("ranker", *MEASURES, "nDCG@10 - BM25's")
 
 
@@ -80,6 +87,19 @@ def list_validation(collection: str) -> list[list[str]]:
     return rows
 
 
+def draw(found: Rows) -> None:
+    """Write the figure of the page from its rows: differences from BM25 by ranker and collection."""
+    rows = [
+        dict(zip(("ranker", "collection", *ENDS), (row[0], name, *read_interval(row[-1])), strict=True))
+        for name in RANKERS
+        for row in found[name]
+        if row[-1]
+    ]
+    figure = Figure("bars", "differences", "Difference from BM25 in nDCG@10", x="ranker", y=ENDS[0], color="collection")
+    with atomic_write(FIGURE) as out:
+        out.write(draw_svg(figure, pd.DataFrame(rows)))
+
+
 def measure() -> Rows:
     need_data("collections", "nfcorpus")
     rows: Rows = {MEASUREMENTS: []}
@@ -92,6 +112,7 @@ def measure() -> Rows:
         rows[f"{collection}: queries"] = len(open_collection(collection).queries)
         rows[MEASUREMENTS] += [one.to_row() for one in compare(collection, scores)]
     rows[MEASUREMENTS] += [one.to_row() for one in compare_published()]
+    draw(rows)
     rows["validation"] = [row for name in dict.fromkeys(TRAINED_ON.values()) for row in list_validation(name)]
     return rows
 
@@ -146,6 +167,7 @@ def compose(found: Rows) -> list[str]:
     depths = ", ".join(f"{depth} on {name}" for name, depth in DEPTHS.items())
     return [
         describe(found),
+        f"![Difference from BM25 in nDCG@10, with 95 % intervals]({FIGURE.name})",
         prose("""nDCG@10, and in brackets the difference from BM25 with its paired 95 % interval; an empty cell was not
         measured:"""),
         table(("ranker", *RANKERS), tabulate(found)),
