@@ -48,14 +48,16 @@ DEPTHS = {"nfcorpus": 20, "rag24": 20, "cranfield": 50}
 """Documents of BM25's list that are ranked; on dl19 all judged passages are."""
 TRAIN_QUERIES = 400
 """Train queries of nfcorpus that learning to rank uses, drawn from 2,590."""
+TEACHER_DEPTH = 15
+"""Documents of each train query that the teacher scores."""
 FOLDS = 5
 TRAINED_ON = {"nfcorpus": "nfcorpus", "rag24": "rag24", "dl19": "rag24", "cranfield": "cranfield"}
 """A collection -> the collection whose queries its trained rankers learned from; dl19 has no train queries."""
 NET_NAMES = ("knrm", "conv_knrm")
 RANKERS = {
-    "nfcorpus": (*LEXICAL, *LEARNING_TO_RANK),
+    "nfcorpus": (*LEXICAL, *LEARNING_TO_RANK, "minilm-l12"),
     "dl19": ("bm25", "ql", "ranksvm", "lambdamart", "minilm-l12"),
-    "rag24": (*LEXICAL, *LEARNING_TO_RANK),
+    "rag24": (*LEXICAL, *LEARNING_TO_RANK, "minilm-l12"),
     "cranfield": (*LEXICAL, *LEARNING_TO_RANK),
 }
 """A collection -> the rankers that are measured on it."""
@@ -156,7 +158,8 @@ def fit(trained_on: str, name: str) -> Model:
     experiment = open_collection(trained_on)
     learner = LEARNING_TO_RANK.get(name) or NETS[trained_on][name]
     train, valid = split_train_queries(experiment, name)
-    return experiment.fit(learner, train, valid=valid)
+    depth = TEACHER_DEPTH if "teacher=" in learner else experiment.depth
+    return experiment.with_depth(depth).fit(learner, train, valid=valid)
 
 
 def rank(experiment: Experiment, name: str, model: Model, texts: Mapping[str, str] | None = None) -> Run:

@@ -22,7 +22,7 @@ from shaketable.tasks.competition import RankCompetition
 ASRC = DATA / "competition" / "asrc"
 HOME = "rag24"
 """The collection that rankers are opened on and trained on."""
-RANKERS = ("bm25", "ql", *LEARNING_TO_RANK)
+RANKERS = ("bm25", "ql", *LEARNING_TO_RANK, "minilm-l12")
 MEASURES = ("TC", "KT", "MAP", "nDCG@5")
 CLAIMS = {"000-competition-lexical": "KT", "000-competition-ltr": "TC"}
 """claim -> the measure whose difference decides it"""
