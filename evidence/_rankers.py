@@ -153,13 +153,16 @@ def split_train_queries(experiment: Experiment, name: str) -> tuple[Sequence[str
     return split_train_valid(collection, sorted(some), collection.splits.get("validation", ()), experiment.seed)
 
 
-def fit(trained_on: str, name: str) -> Model:
-    """Return a trained ranker: learning to rank or a net, by the collection whose train queries it learns from."""
+def fit(trained_on: str, name: str, depth: int = 0) -> Model:
+    """Return a trained ranker: learning to rank or a net, by the collection whose train queries it learns from.
+
+    It learns from `depth` documents of each query; 0 is as many as are ranked, or as the teacher scores.
+    """
     experiment = open_collection(trained_on)
     learner = LEARNING_TO_RANK.get(name) or NETS[trained_on][name]
     train, valid = split_train_queries(experiment, name)
-    depth = TEACHER_DEPTH if "teacher=" in learner else experiment.depth
-    return experiment.with_depth(depth).fit(learner, train, valid=valid)
+    usual = TEACHER_DEPTH if "teacher=" in learner else experiment.depth
+    return experiment.with_depth(depth or usual).fit(learner, train, valid=valid)
 
 
 def rank(experiment: Experiment, name: str, model: Model, texts: Mapping[str, str] | None = None) -> Run:
