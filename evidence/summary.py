@@ -128,7 +128,7 @@ def describe_toys(file: ClaimFile, judged: Sequence[JudgedClaim]) -> list[str]:
         the papers. {len(alone)} claims have no other measurement: {", ".join(alone)}."""),
         table(
             ("toy training", "measurements"),
-            [[said, trainings[name]] for name, said in file.trainings.items()],
+            [[said, trainings[name]] for name, said in file.trainings.items() if trainings[name]],
         ),
     ]
 
