@@ -1,6 +1,6 @@
 """Which of two texts that differ in one property the rankers prefer: Tables 1 and 2 of paper 001 on TREC DL 2019.
 
-make evidence PAGE=behaviour        (half an hour on two cores; less where the page rankers was made before)
+make evidence PAGE=behaviour        (six minutes of CPU time where the page rankers was made before)
 """
 
 from __future__ import annotations
@@ -312,7 +312,7 @@ def compose(found: Rows) -> list[str]:
         for {DOCUMENTS:,} passages drawn at random and not for all. Models: minilm-l12 has int8 weights and reads
         {PIECES} word pieces; it learned on MS MARCO like the paper's BERT and T5, which are larger. Intervals resample
         queries with all their pairs, for a difference both numbers from the same queries; an undecided row says how
-        many queries would decide it. Seed 0. About 10 minutes of one free core from the stored scores of
+        many queries would decide it. Seed 0. About six minutes of CPU time from the stored scores of
         [rankers](rankers.md)."""),
         fold("Table 1: matched pairs", table(head, found["matching"])),
         fold(

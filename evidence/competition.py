@@ -1,6 +1,6 @@
 """How stable rankings are while authors rewrite their documents to rank first (paper 000, section 5.5): ASRC.
 
-make evidence PAGE=competition        (ten minutes on two cores; less where the page rankers was made before)
+make evidence PAGE=competition        (two minutes where the page rankers was made before)
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def compose(found: Rows) -> list[str]:
         rag24: word statistics and train queries come from there, never from the competition. Differences are paired by
         query. With {found["queries"]} queries, the intervals of differences in TC reach {reach:.2f} to each
         side at most, so smaller differences may stay undecided; such a row says how many queries would decide it.
-        Seed 0; minutes from stored scores."""),
+        Seed 0; less than two minutes of CPU time."""),
         fold(
             "By how many ranks a rewritten document rises",
             table(("ranker", "rewritten documents", "ranks gained"), found["rewritten"]),

@@ -1,6 +1,6 @@
 """How effective the rankers of four families are on four collections (paper 000, Table 2; paper 003, Table 1).
 
-make evidence PAGE=rankers        (half an hour on two cores; scores and models are stored, so it may be cut off)
+make evidence PAGE=rankers        (ten minutes of CPU time; scores and models are stored, so it may be cut off)
 """
 
 from __future__ import annotations
@@ -185,7 +185,8 @@ def compose(found: Rows) -> list[str]:
         minilm-l6 is all-MiniLM-L6-v2. They read {PIECES} word pieces and learned nothing here. LambdaMART, RankSVM
         and PRank use 28 features; they learn from {TRAIN_QUERIES} train queries of nfcorpus, from 172 of rag24 (43
         validate; the model of rag24 also ranks dl19), and in {FOLDS} folds on cranfield. {describe_nets()} One seed
-        (0). Scores and models are stored; from an empty store the page takes about half an hour on two free cores."""),
+        (0). From an empty store the page took about ten minutes of CPU time on two busy cores; scores and models are
+        stored."""),
         fold(
             "Do trained rankers reach BM25 on their validation queries? (nDCG@10)",
             table(("ranker", "collection", "ranker", "BM25", "reaches BM25"), found["validation"]),

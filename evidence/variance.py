@@ -1,6 +1,6 @@
 """How evenly the rankers serve their queries (paper 000, section 3.4, Figure 2 and Table 3).
 
-make evidence PAGE=variance        (minutes where the page rankers was made before: it uses the same scores)
+make evidence PAGE=variance        (a minute where the page rankers was made before: it uses the same scores)
 """
 
 from __future__ import annotations
@@ -141,8 +141,9 @@ def compose(found: Rows) -> list[str]:
         prose(f"""Data and models are those of [rankers](rankers.md) (int8 weights), whose scores are stored; queries:
         {queries}. On dl19 the judged passages are re-ranked and grades from 2 up count. Differences are paired: both
         rankers have the same 1,000 resamples of queries. Differences of %no combine exact intervals. r has the interval
-        of Fisher's z over runs, which takes runs as independent; runs of one group are not. Seed 0, minutes from
-        stored scores. An undecided row says how many queries would decide it."""
+        of Fisher's z over runs, which takes runs as independent; runs of one group are not. Seed 0; from
+        stored scores the page takes less than a minute of CPU time. An undecided row says how many queries would decide
+        it."""
         + ("" if nets else " Nets have not been trained yet, so the comparison with conv_knrm is missing.")),
         *(fold(f"{name}: all measures", table(HEAD, found[name])) for name in RANKERS),
     ]  # fmt: skip
