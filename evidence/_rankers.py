@@ -55,9 +55,9 @@ TRAINED_ON = {"nfcorpus": "nfcorpus", "rag24": "rag24", "dl19": "rag24", "cranfi
 """A collection -> the collection whose queries its trained rankers learned from; dl19 has no train queries."""
 NET_NAMES = ("knrm", "conv_knrm")
 RANKERS = {
-    "nfcorpus": (*LEXICAL, *LEARNING_TO_RANK, "minilm-l12"),
+    "nfcorpus": (*LEXICAL, *LEARNING_TO_RANK, "minilm-l12", "bge-small"),
     "dl19": ("bm25", "ql", "ranksvm", "lambdamart", "minilm-l12"),
-    "rag24": (*LEXICAL, *LEARNING_TO_RANK, "minilm-l12"),
+    "rag24": (*LEXICAL, *LEARNING_TO_RANK, "minilm-l12", "bge-small"),
     "cranfield": (*LEXICAL, *LEARNING_TO_RANK),
 }
 """A collection -> the rankers that are measured on it."""

@@ -22,7 +22,7 @@ from shaketable.tasks.competition import RankCompetition
 ASRC = DATA / "competition" / "asrc"
 HOME = "rag24"
 """The collection that rankers are opened on and trained on."""
-RANKERS = ("bm25", "ql", *LEARNING_TO_RANK, "minilm-l12")
+RANKERS = ("bm25", "ql", *LEARNING_TO_RANK, "minilm-l12", "bge-small")
 MEASURES = ("TC", "KT", "MAP", "nDCG@5")
 TRAINING_DEPTHS = (20, 50, 100)
 """Documents of each train query; the models of the other tables have the first."""
