@@ -56,7 +56,7 @@ TRAINED_ON = {"nfcorpus": "nfcorpus", "rag24": "rag24", "dl19": "rag24", "cranfi
 NET_NAMES = ("knrm", "conv_knrm")
 RANKERS = {
     "nfcorpus": (*LEXICAL, *LEARNING_TO_RANK, "minilm-l12", "bge-small"),
-    "dl19": ("bm25", "ql", "ranksvm", "lambdamart", "minilm-l12"),
+    "dl19": ("bm25", "ql", "ranksvm", "lambdamart", "minilm-l12", "bge-small"),
     "rag24": (*LEXICAL, *LEARNING_TO_RANK, "minilm-l12", "bge-small"),
     "cranfield": (*LEXICAL, *LEARNING_TO_RANK),
 }
