@@ -209,6 +209,11 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], numbers: bool =
     return "\n".join([line(head), line(["---", *[rule] * (len(head) - 1)]), *map(line, rows)])
 
 
+def fold(title: str, content: str) -> str:
+    """Return a part of a page that is closed until it is clicked."""
+    return f"<details><summary>{title}</summary>\n\n{content}\n\n</details>"
+
+
 def prose(text: str) -> str:
     """Return a paragraph, broken at 120 characters."""
     return fill(" ".join(text.split()), 120, break_long_words=False, break_on_hyphens=False)

@@ -1,56 +1,91 @@
-"""What rankers prefer: the tests of paper 001 on its own collection (TREC DL 2019), on rag24 and on the sample.
+"""Which of two texts that differ in one property the rankers prefer: Tables 1 and 2 of paper 001 on TREC DL 2019.
 
-make evidence PAGE=behaviour        (an hour on two cores where rankers.md was made before; scores are kept)
+make evidence PAGE=behaviour        (six minutes of CPU time where the page rankers was made before)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
-from math import isnan
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
-import pandas as pd
-from scipy.stats import kendalltau
+import numpy as np
 
-from evidence import DATA, Guard, Page, Rows, need_data, prose, read_number, table
-from evidence.neural import open_rag24
-from evidence.query_attack import learned
-from evidence.rankers import DEPTH, ENCODERS, TREES
-from shaketable.core.protocols import Model
+from evidence import DATA, Guard, Page, Rows, fold, need_data, prose, table
+from evidence._claims import MEASUREMENTS
+from evidence._intervals import bound, draw_topics, show_interval
+from evidence._rankers import PIECES, Values, build_model, open_collection
+from evidence._verdicts import Measurement
+from evidence.summary import tabulate_claims
+from shaketable.core.protocols import Probe
 from shaketable.core.registries import PROBES
-from shaketable.core.results import Result
-from shaketable.datasets.load import load
-from shaketable.datasets.sample import read_sample
-from shaketable.datasets.splits import split_held_out
-from shaketable.experiment import Experiment
+from shaketable.core.results import Finding
 from shaketable.nlp.analyzer import Analyzer
 from shaketable.nlp.parser import open_parser
 from shaketable.probes.batch import PairTable, draw_batch
 from shaketable.probes.context import ProbeContext
-from shaketable.probes.matched_pairs import MatchedPairs
-from shaketable.probes.presets import PAPER_CONTROLS
-from shaketable.probes.suite import select_probes
+from shaketable.probes.suite import format_probe_name, select_probes
+from shaketable.tasks._probe_scoring import measure_delta, score_differences
 from shaketable.tasks.probes import ProbesTask
 
-SPACY = "spacy"
-FEW, FEWER = 1500, 250
-"""Documents that are manipulated, and so many where rankers are slow; matching has all judged documents, or of so many
-queries where they are slow."""
-QUERIES = 12
-MATCHING = tuple(f"matched({v!r}, {c!r})" for v, controls in PAPER_CONTROLS.items() for c in controls)
+RANKERS = ("bm25", "ql", "minilm-l12")
+PRE_TRAINED = ("minilm-l12",)
+DOCUMENTS = 1000
+"""Judged passages that are manipulated, drawn at random."""
+PARSER = "spacy"
+STOPWORDS = DATA / "stopwords" / "terrier.txt"
+HIGH_GRADE = 2
+ALL, LOW, HIGH = "", f"grade below {HIGH_GRADE}", f"grade {HIGH_GRADE} and above"
+MATCHING = (
+    "relevance | length",
+    "relevance | tf",
+    "relevance | sum_tf",
+    "relevance | overlap",
+    "length | relevance",
+    "length | sum_tf",
+    "tf | relevance",
+    "tf | length",
+)
+"""Rows of Table 1: a property, and the property that is equal in both texts."""
 MANIPULATION = {
-    "remove_stops_punct": "Remove stops/punct.",
-    "lemmatize": "Lemmatize",
-    "shuffle_words": "Shuf. words",
-    "shuffle_sentence_words": "Shuf. words (in sents.)",
-    "shuffle_prepositions": "Shuf. prepositions",
-    "shuffle_sentences": "Shuf. sent. order",
-    "replace_with_query": "Replace with query",
-    "add_nonrelevant_sentence": "Add non-rel. sent.",
+    "remove_stops_punct": "remove stop words and punctuation",
+    "shuffle_words": "shuffle words",
+    "shuffle_sentences": "shuffle sentences",
+    "replace_with_query": "replace with the query",
+    "add_nonrelevant_sentence": "add a non-relevant sentence",
 }
-"""Our probes -> rows of Table 2, without that of DocT5Query's terms, whose model is not to be had here."""
-NAMES = ("bm25", "lgbm", "doct5query", "knrm", "conv_knrm", "epic", "bert", "t5")
-"""The columns of the paper's tables, as they are called here."""
+"""The rows of Table 2 that claims are about."""
+OTHER_PAIRS = {
+    "fluency": "jfleg",
+    "negation": "negation/answers.jsonl",
+    "source_bias": "source-bias/nq-utd.jsonl",
+}
+"""A test -> its data set among the pairs."""
+BAG_TEST = "shuffle_words(against='tokens')"
+CLAIMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
+    ("001-relevance-tf", "relevance | tf", ALL, PRE_TRAINED),
+    ("001-length", "length | relevance", ALL, PRE_TRAINED),
+    ("001-length-bm25", "length | sum_tf", ALL, ("bm25",)),
+    ("001-tf-bm25", "tf | relevance", ALL, ("bm25",)),
+    ("001-tf-pretrained", "tf | relevance", ALL, PRE_TRAINED),
+    ("001-stops", "remove_stops_punct", LOW, ("minilm-l12",)),
+    ("001-shuffle", "shuffle_words", ALL, PRE_TRAINED),
+    ("001-sentences", "shuffle_sentences", ALL, PRE_TRAINED),
+    ("001-query", "replace_with_query", ALL, ("bm25", *PRE_TRAINED)),
+    ("001-nonrelevant", "add_nonrelevant_sentence", HIGH, PRE_TRAINED),
+    ("001-nonrelevant-bm25", "add_nonrelevant_sentence", HIGH, ("bm25",)),
+)
+"""A claim about one number: claim, test, part of the documents, rankers."""
+SAID = (
+    "001-relevance-tf",
+    "001-tf-pretrained",
+    "001-shuffle",
+    "001-shuffle-grades",
+    "001-stops",
+    "001-query",
+)
+"""The claims whose numbers for the cross-encoder open the page."""
+PAPER_NAMES = ("bm25", "lgbm", "doct5query", "knrm", "conv_knrm", "epic", "bert", "t5")
+SHOWN = {"bm25": "BM25, paper", "bert": "BERT, paper", "t5": "T5, paper"}
 TABLE_1 = """
 relevance length +0.40 +0.40 +0.47 +0.34 +0.39 +0.55 +0.58 +0.58 19676
 relevance tf -0.03 +0.04 +0.08 +0.05 +0.13 +0.29 +0.34 +0.41 31619
@@ -83,316 +118,233 @@ add_nonrelevant_sentence -0.03 +0.20 +0.01 -0.02 +0.05 +0.46 +0.24 +0.43 9260
 """
 
 
-def paper(text: str, keys: int) -> dict[str, dict[str, float]]:
-    """row -> ranker -> s, and the samples."""
+def read_paper(text: str, keys: int) -> dict[str, dict[str, float]]:
+    """Return the numbers of a table of the paper: test -> ranker -> s, and the number of samples."""
     rows = (cells.split() for cells in text.strip().splitlines())
     return {
-        " | ".join(cells[:keys]): dict(zip((*NAMES, "samples"), map(float, cells[keys:]), strict=True))
+        " | ".join(cells[:keys]): dict(zip((*PAPER_NAMES, "samples"), map(float, cells[keys:]), strict=True))
         for cells in rows
     }
 
 
-PAPER = {"matching": paper(TABLE_1, 2), "manipulation": paper(TABLE_2, 1)}
+PAPER = read_paper(TABLE_1, 2) | read_paper(TABLE_2, 1)
+Signs = tuple[Values, Values]
+"""For each query: the sum of its preferences, each 1, 0 or -1, and the number of its pairs."""
+Findings = Mapping[tuple[str, str, str], Finding]
+"""(ranker, test, part of the documents) -> s"""
 
 
-def trained() -> dict[str, Model]:
-    """What learned from rag24's train queries; those of query-attack.md and rankers.md."""
-    experiment = open_rag24("bm25")
-    train, valid = split_held_out(experiment.collection.splits["train"], experiment.seed)
-    small = learned(experiment)
-    models: dict[str, Model] = {"lgbm": experiment.fit(TREES["lgbm"], train, valid=valid), "knrm": small["knrm"]}
-    models |= {"drmm": small["drmm"], "duet": small["duet"]}
-    shallow = experiment.with_depth(DEPTH)
-    return models | {name: shallow.fit(ENCODERS[name], "train") for name in ("colbert", "bert")}
+def list_probes() -> dict[str, Probe]:
+    """Return the tests of the preset abnirml by the names of this page."""
+    named = {}
+    for probe in select_probes([f"abnirml(stopwords={str(STOPWORDS)!r})"]):
+        spec = PROBES.spec(probe)
+        matched = getattr(probe, "strategy", "") == "matching"
+        named[f"{probe.variable} | {probe.control}" if matched else spec.partition("(")[0]] = probe  # type: ignore[attr-defined]
+    return {key: named[key] for key in (*MATCHING, *MANIPULATION)}
 
 
-SLOW = ("dense", "lgbm", "colbert", "bert")
-
-
-def probed(experiment: Experiment, tests: tuple[str, ...]) -> pd.DataFrame:
-    """All cells of all rankers; slow ones are asked about fewer manipulated documents."""
-    parts = []
-    for names, documents, limit in ((set(experiment.models) - set(SLOW), FEW, None), (set(SLOW), FEWER, QUERIES)):
-        some = {name: model for name, model in experiment.models.items() if name in names}
-        if some:
-            task = ProbesTask(probes=tests, max_documents=documents, delta_queries=limit or 25, parser=SPACY)
-            parts.append(task.run(replace(experiment, models=some, limit=limit)).tables["details"])
-            print(f"{experiment.collection.name}: {', '.join(some)}", flush=True)
-    whole = pd.concat(parts, ignore_index=True)
-    return whole[whole["documents"] == "all"]
-
-
-def describe(details: pd.DataFrame, strategy: str, rankers: list[str]) -> list[list[str]]:
-    """A table like the paper's; the paper's own number is in brackets where it has one."""
-    known = {key.replace("_", " "): row for key, row in PAPER.get(strategy, {}).items()}
-    rows = []
-    for test, part in details[details["strategy"] == strategy].groupby("test", sort=False):
-        there = known.get(_row(test), {})
-        values = part.set_index("ranker")
-        cells = [_cell(values.loc[name], there.get(name)) if name in values.index else "" for name in rankers]
-        rows.append([str(test).replace("|", "given"), *cells, f"{int(part['samples'].max()):,}"])
-    return rows
-
-
-def _row(test: str) -> str:
-    """A title as the paper's rows are keyed above."""
-    return str(test).lower().replace("sum-tf", "sum tf")
-
-
-def _cell(row: pd.Series, there: float | None) -> str:
-    text = f"{row['s']:+.2f}" + ("" if row["significant"] else "°")
-    text = text if row["samples"] >= 200 else f"({text.rstrip('°')})"
-    return text if there is None or isnan(there) else f"{text} [{there:+.2f}]"
-
-
-def agreement(strategy: str, rankers: Sequence[str], printed: Sequence[Sequence[str]]) -> Iterator[list[str]]:
-    """How far signs and the order of the rows agree with the paper's, for the rankers that both have."""
-    known = {key.replace("_", " "): row for key, row in PAPER[strategy].items()}
-    for place, ranker in enumerate(rankers, 1):
-        if ranker not in NAMES:
-            continue
-        pairs = [
-            (known[key][ranker], read_number(cells[place]))
-            for cells in printed
-            if (key := _row(cells[0].replace("given", "|"))) in known
-        ]
-        told = [(a, b) for a, b in pairs if abs(a) >= 0.05]
-        same = sum(a * b > 0 for a, b in told)
-        tau = float(kendalltau(*zip(*pairs, strict=True)).statistic)
-        yield [f"{strategy}: {ranker}", f"{same} of {len(told)}", f"{tau:+.2f}"]
-
-
-def dl19_ground() -> ProbeContext:
-    collection = load(DATA / "collections" / "dl19")
-    judged = tuple(qid for qid in collection.queries if collection.qrels.get(qid))
-    return ProbeContext(collection, judged, open_parser("light"), Analyzer())
-
-
-def counts(context: ProbeContext) -> list[list[str]]:
-    """The samples of Table 1 beside ours: all pairs, and the walk of the paper's code."""
-    rows, units = [], PairTable()
-    for (variable, control), there in (
-        ((v, c), PAPER["matching"][f"{v} | {c}"]) for v in PAPER_CONTROLS for c in PAPER_CONTROLS[v]
-    ):
-        ours = len(draw_batch(MatchedPairs(variable, control), context, units))
-        walk = len(draw_batch(MatchedPairs(variable, control, walk=True), context, units))
-        rows.append(
-            [
-                MatchedPairs(variable, control).title.replace("|", "given"),
-                f"{there['samples']:,.0f}",
-                f"{ours:,}",
-                f"{walk:,}",
-            ]
-        )
-    return rows
-
-
-def measure_pairs_of_others(models: dict[str, Model]) -> Rows:
-    """JFLEG, TurkCorpus, negation and rewrites by a language model, as the data sets have them."""
-    folder = DATA / "pairs"
-    tests = (
-        f"fluency(path={str(folder / 'jfleg')!r})",
-        f"simplification(path={str(folder / 'turkcorpus')!r})",
-        f"negation(path={str(folder / 'negation' / 'answers.jsonl')!r})",
-        f"source_bias(path={str(folder / 'source-bias' / 'nq-utd.jsonl')!r})",
+def probe(rankers: Sequence[str], tests: Mapping[str, Probe], collection: str = "dl19") -> tuple[Findings, Rows]:
+    """Return s of all rankers on some tests, and the number of samples of each test."""
+    experiment = replace(open_collection(collection), models={name: build_model(name) for name in rankers})
+    task = ProbesTask(
+        probes=tuple(PROBES.spec(one) for one in tests.values()),
+        parser=PARSER,
+        max_documents=DOCUMENTS,
+        high=HIGH_GRADE,
     )
-    experiment = replace(open_rag24("bm25"), models=models)
-    result: Result = ProbesTask(probes=tests, parser=SPACY).run(experiment)
+    result = task.run(experiment)
+    keys = {f"{format_probe_name(one)}.s": key for key, one in tests.items()}
+    found = {(one.ranker, keys[one.name], one.where): one for one in result.findings if one.name in keys}
     details = result.tables["details"]
-    details["test"] = details["test"].str.partition("(")[0]
-    both = result.tables["both directions right"]
+    whole = details[details["documents"] == "all"].drop_duplicates("name")
+    names = {format_probe_name(one): key for key, one in tests.items()}
+    return found, {names[row["name"]]: int(row["samples"]) for _, row in whole.iterrows()}
+
+
+def count_signs(rankers: Sequence[str], test: str, wanted: Sequence[str]) -> list[Signs]:
+    """Return the preferences and the pairs of each query, by ranker and by part of the documents."""
+    experiment = replace(open_collection("dl19"), models={name: build_model(name) for name in rankers})
+    context = ProbeContext(
+        experiment.collection,
+        tuple(experiment.queries),
+        open_parser(PARSER),
+        Analyzer(),
+        experiment.seed,
+        first_stage_lists=experiment.candidates,
+        max_documents=DOCUMENTS,
+    )
+    units = PairTable()
+    batch = draw_batch(list_probes()[test], context, units)
+    parts = {ALL: np.ones(len(batch), bool), LOW: batch.grades < HIGH_GRADE, HIGH: batch.grades >= HIGH_GRADE}
+    found = []
+    for ranker in rankers:
+        delta = measure_delta(experiment, ranker).delta
+        difference = score_differences(experiment, ranker, {test: batch}, units)[test]
+        signs = np.sign(difference) * (np.abs(difference) > delta)
+        for part in wanted:
+            queries, size = batch.query_indices[parts[part]], len(batch.qids)
+            found.append((np.bincount(queries, signs[parts[part]], size), np.bincount(queries, minlength=size)))
+    return found
+
+
+def measure_s_difference(claim: str, ranker: str, first: Signs, second: Signs) -> Measurement:
+    """Return the difference of two s; each resample of queries has all their pairs, as in the interval of one s."""
+    drawn = draw_topics(len(first[0]))
+    (a, n), (b, m) = first, second
+    value = float(a.sum() / n.sum() - b.sum() / m.sum())
+    ratios = a[drawn].sum(axis=1) / n[drawn].sum(axis=1) - b[drawn].sum(axis=1) / m[drawn].sum(axis=1)
+    return Measurement(claim, ranker, "dl19", value, *bound(value, ratios), len(a))
+
+
+def compare(found: Findings) -> Iterator[Measurement]:
+    """Yield the measurements of all claims about dl19 that these findings have."""
+    for claim, test, part, rankers in CLAIMS:
+        for ranker in rankers:
+            if (ranker, test, part) in found:
+                one = found[ranker, test, part]
+                yield Measurement(claim, ranker, "dl19", one.value, one.low, one.high, one.n)
+
+
+def compare_differences() -> Iterator[Measurement]:
+    """Yield the claims about a difference of two numbers, paired by query."""
+    for ranker in PRE_TRAINED:
+        pair = count_signs((ranker, "bm25"), "relevance | tf", (ALL,))
+        yield measure_s_difference("001-relevance-bm25", f"{ranker} - bm25", *pair)
+        parts = count_signs((ranker,), "shuffle_words", (HIGH, LOW))
+        yield measure_s_difference("001-shuffle-grades", ranker, *parts)
+
+
+def compare_bags() -> Iterator[Measurement]:
+    """Yield s of shuffled words against the tokens of the text, for rankers that ignore word order."""
+    tests = {"bags": PROBES.build(BAG_TEST)}
+    for collection in ("dl19", "rag24"):
+        found, _ = probe(("bm25", "ql"), tests, collection)
+        for ranker in ("bm25", "ql"):
+            one = found[ranker, "bags", ALL]
+            yield Measurement("001-shuffle-bags", ranker, collection, one.value, one.low, one.high, one.n)
+
+
+def probe_other_pairs() -> tuple[list[Measurement], list[list[str]]]:
+    """Return the claim about fluent text, and s on the pairs of three other data sets."""
+    tests = {name: PROBES.build(f"{name}(path={str(DATA / 'pairs' / path)!r})") for name, path in OTHER_PAIRS.items()}
+    found, samples = probe(RANKERS, tests)
+    measured = [
+        Measurement("001-fluency", ranker, "jfleg", one.value, one.low, one.high, one.n)
+        for ranker in PRE_TRAINED
+        for one in [found[ranker, "fluency", ALL]]
+    ]
     rows = [
-        [r["ranker"], f"{r['both right']:.3f}", f"{r['one right']:.3f}", str(r["pairs"])] for _, r in both.iterrows()
+        [name, f"{samples[name]:,}", *(show(found.get((ranker, name, ALL))) for ranker in RANKERS)] for name in tests
     ]
-    names = list(models)
-    return {
-        "rankers of pairs": names,
-        "transfer": describe(details, "transfer", names),
-        "minimal pairs": describe(details, "minimal pair", names),
-        "both right": rows,
-    }
+    return measured, rows
 
 
-def compose_pairs_of_others(found: Rows) -> list[str]:
-    heads = ("test", *found["rankers of pairs"], "samples")
-    fluency = next(cells[-1] for cells in found["transfer"] if cells[0].startswith("Fluency"))
-    return [
-        table(heads, found["transfer"]),
-        prose(f"""JFLEG gives {fluency} samples; the paper has 5,069. Its noun chunks are
-        those of another spaCy and another model, and one chunk that both texts have is all that makes a sample. Of
-        fluent text the paper has: bm25 +0.03, lgbm 0.00, knrm -0.01, conv_knrm -0.04, epic +0.19, bert +0.10, t5
-        +0.12."""),
-        "Of human passages against a language model's rewrites (+ is human), and of negation:",
-        table(heads, found["minimal pairs"]),
-        "Negation, where both of two queries must be answered rightly; chance has a quarter:",
-        table(("ranker", "both right", "one right", "pairs"), found["both right"]),
-    ]
+def show(one: Finding | None) -> str:
+    """Return s with its interval, as a cell."""
+    return "" if one is None else f"{one.value:+.2f} [{one.low:+.2f}, {one.high:+.2f}]"
 
 
-def on_dl19(*rankers: str) -> Experiment:
-    """All judged passages of TREC DL 2019."""
-    models = dict(open_rag24(*rankers).models)
-    return replace(open_rag24(), collection=dl19_ground().collection, models=models, split=None)
-
-
-def published_table_1(wanted: Sequence[str] = tuple(PAPER["matching"])) -> list[list[str]]:
-    """Rows of Table 1 with the preset abnirml, for the pairs of variable and control that are wanted."""
-    preset = select_probes([f"abnirml(stopwords={str(DATA / 'stopwords' / 'terrier.txt')!r})"])
-    probes = {f"{p.variable} | {p.control}": p for p in preset if p.strategy == "matching"}
-    task = ProbesTask(probes=tuple(PROBES.spec(probes[key]) for key in wanted), parser=SPACY)
-    rows = []
-    for key, cell in zip(wanted, task.run(on_dl19("bm25")).tables["details"].to_dict("records"), strict=True):
-        there = PAPER["matching"][key]
-        title = MatchedPairs(probes[key].variable, probes[key].control).title.replace("|", "given")
-        off = cell["samples"] / there["samples"] - 1
-        numbers = f"{there['samples']:,.0f}", f"{cell['samples']:,}", f"{100 * off:+.1f} %"
-        rows.append([title, *numbers, f"{there['bm25']:+.2f}", f"{cell['s']:+.2f}"])
-    return rows
-
-
-def published_table_2(experiment: Experiment) -> list[list[str]]:
-    """Table 2 against tokens and against the raw text."""
-    manipulated = []
-    for name, title in MANIPULATION.items():
-        specs = [f"{name}(against='tokens')", f"{name}(against='raw')"]
-        if "against" not in {f.name for f in fields(PROBES.get_class(name))}:
-            specs = [name, name]
-        cells = []
-        for spec in specs:
-            task = ProbesTask(probes=(spec,), parser=SPACY, max_documents=FEWER)
-            table_of = task.run(experiment).tables["details"]
-            cells.append(table_of[table_of["documents"] == "all"].set_index("ranker")["s"])
-        ours = [f"{of[ranker]:+.2f}" for ranker in experiment.models for of in cells]
-        manipulated.append([title, f"{PAPER['manipulation'][name]['bm25']:+.2f}", *ours])
-    return manipulated
-
-
-def compose_published(found: Rows) -> list[str]:
-    rows, cheap = found["published table 1"], found["published rankers"]
-    return [
-        "## Tables 1 and 2 as the paper's code makes them",
-        prose(f"""The preset `abnirml` counts terms as Terrier does (its 733 stop words are removed from documents and
-        kept in queries) and walks through the pairs as the paper's code does. bm25 is ours, with the statistics of the
-        judged passages. {_exact(rows)} of {len(rows)} rows have the paper's number of samples exactly, and the others
-        differ by {_largest(rows)} at most."""),
-        table(("test", "samples, paper", "samples, here", "difference", "bm25, paper", "bm25, here"), rows),
-        prose(f"""The tables of manipulations in the sections above compare a changed text with the original tokens
-        joined by spaces, but the paper's code compares it with the raw text: the numbers in brackets there are of the
-        other kind. Here are both, for {FEWER} documents; rows that change no tokens are the same in both."""),
-        table(
-            ("test", "bm25, paper (raw)", *(f"{name}, {kind}" for name in cheap for kind in KINDS)),
-            found["published table 2"],
-        ),
-    ]
-
-
-KINDS = ("tokens", "raw")
-
-
-def _exact(rows: list[list[str]]) -> int:
-    return sum(row[1] == row[2] for row in rows)
-
-
-def _largest(rows: list[list[str]]) -> str:
-    return max((row[3].lstrip("+-") for row in rows), key=lambda text: float(text.split()[0]))
+def build_row(test: str, found: Findings, samples: int, rankers: Sequence[str], part: str = ALL) -> list[str]:
+    """Return the row of a test: samples, s of our rankers, s of three rankers of the paper."""
+    there = PAPER[test]
+    title = MANIPULATION.get(test, test.replace(" | ", " given ").replace("_", "-"))
+    published = [f"{there[name]:+.2f}" for name in SHOWN] if part == ALL else [""] * len(SHOWN)
+    counts = f"{samples:,}", f"{there['samples']:,.0f}"
+    return [title, *counts, *(show(found.get((name, test, part))) for name in rankers), *published]
 
 
 def measure() -> Rows:
     need_data("collections", "dl19")
-    need_data("collections", "rag24")
-    tests = (*MATCHING, *MANIPULATION)
-    everyone: dict[str, Model] = {**open_rag24("bm25", "ql", "dense").models, **trained()}
-    context = dl19_ground()
-    grounds = {
-        "dl19": replace(open_rag24(), collection=context.collection, models=everyone, split=None),
-        "rag24": replace(open_rag24(), models=everyone),
-        "sample": replace(open_rag24(), collection=read_sample(), models=everyone, split="test"),
+    tests = list_probes()
+    matched, counts = probe(RANKERS, {key: tests[key] for key in MATCHING})
+    print("matched pairs", flush=True)
+    changed, more = probe(RANKERS, {key: tests[key] for key in MANIPULATION})
+    found, samples = {**matched, **changed}, counts | more
+    fluent, others = probe_other_pairs()
+    return {
+        "queries": max(one.n for one in matched.values()),
+        MEASUREMENTS: [one.to_row() for one in (*compare(found), *compare_differences(), *compare_bags(), *fluent)],
+        "other pairs": others,
+        "matching": [build_row(test, found, samples[test], RANKERS) for test in MATCHING],
+        "manipulation": [build_row(test, found, samples[test], RANKERS) for test in MANIPULATION],
+        "by grade": [
+            [row[0], part, *row[3:-3]]
+            for test in MANIPULATION
+            for part in (LOW, HIGH)
+            for row in [build_row(test, found, samples[test], RANKERS, part)]
+        ],
     }
-    found: Rows = {
-        "rankers": list(everyone),
-        "train queries": len(open_rag24().collection.splits["train"]),
-        "linguistic tool": open_parser(SPACY).name,
-        "samples of table 1": counts(context),
-    }
-    for name, experiment in grounds.items():
-        details = probed(experiment, tests)
-        for strategy in STRATEGIES:
-            found[f"{name}: {strategy}"] = describe(details, strategy, list(everyone))
-    fast = {name: model for name, model in everyone.items() if name not in SLOW[1:]}
-    both = on_dl19("bm25", "dense")
-    published = {"published rankers": list(both.models), "published table 2": published_table_2(both)}
-    return found | measure_pairs_of_others(fast) | {"published table 1": published_table_1()} | published
 
 
-STRATEGIES = ("matching", "manipulation")
+def describe(found: Rows) -> str:
+    """Return the answer: what the cross-encoder and BM25 prefer."""
+    known = {(one.claim, one.ranker): one for one in (Measurement(**row) for row in found[MEASUREMENTS])}
+    s = {claim: show_interval(known[claim, "minilm-l12"], 2) for claim in SAID}
+    more = show_interval(known["001-relevance-bm25", "minilm-l12 - bm25"], 2)
+    return prose(f"""With equal term frequencies, s of the more relevant of two passages is {s["001-relevance-tf"]} for
+    the cross-encoder, {more} more than for BM25; s of a higher term frequency is {s["001-tf-pretrained"]}. Its s of
+    shuffled words is {s["001-shuffle"]}, and that of relevant passages differs from that of others by
+    {s["001-shuffle-grades"]}. Its s of non-relevant passages without stop words and punctuation is {s["001-stops"]}
+    (the paper's BERT: +.34), and its s of the query in place of the passage {s["001-query"]}.""")
 
 
 def compose(found: Rows) -> list[str]:
-    names = found["rankers"]
-
-    def show(key: str) -> str:
-        return table(("test", *names, "samples"), found[key])
-
-    agreed = [row for each in STRATEGIES for row in agreement(each, names, found[f"dl19: {each}"])]
+    exact = sum(row[1] == row[2] for row in found["matching"])
+    counts = [[float(cell.replace(",", "")) for cell in row[1:3]] for row in found["matching"]]
+    off = max(100 * abs(ours / theirs - 1) for ours, theirs in counts)
+    titles = ("relevance given tf", "length given relevance", "length given sum-tf", "tf given relevance")
+    main = [row for row in found["matching"] if row[0] in titles] + found["manipulation"]
+    head = ("test", "samples", "samples, paper", *RANKERS, *SHOWN.values())
     return [
-        prose(f"""s of each test: +1 where the ranker always prefers the text with more of what the row names, or the
-        changed text, -1 where it never does; ° marks what may be chance (paired t-test, Bonferroni over the table, p of
-        .001 or more), parentheses fewer than 200 samples, which claim nothing. [+0.40] is what paper 001 has for a
-        ranker of that kind; its manipulated texts are compared with the raw text, and ours with the original tokens
-        joined by spaces, except in the last section, which has both. Ours learned from {found["train queries"]} queries
-        of rag24 (bert and colbert on MiniLM, in a few dozen steps: see rankers.md), the paper's from MS MARCO: signs
-        and order are compared, not sizes. dense is MiniLM as it comes. Of each collection {FEW:,} judged documents are
-        manipulated, and all are matched; {", ".join(SLOW)}, which are slow here, were shown {FEWER} and the documents
-        of {QUERIES} queries. epic is left out for the time that it takes, and doct5query because its expander here is
-        no more than a test of the mechanism. Linguistic tool: {found["linguistic tool"]}."""),
-        "## TREC DL 2019, the paper's collection",
-        "Samples of Table 1; all pairs, and the walk of the paper's code, which misses some and repeats others:",
-        table(("test", "paper", "all pairs", "walk"), found["samples of table 1"]),
-        prose("""The tokeniser is another one (terms, stop list and stemmer are ours, not Terrier's), so lengths
-        and frequencies differ by a word here and there, and with them the pairs. BM25's statistics are those of
-        the judged passages, not of all of MS MARCO."""),
-        show("dl19: matching"),
-        show("dl19: manipulation"),
-        prose("""Agreement with the paper: rows whose sign is the same, of those with |s| of .05 or more there,
-        and Kendall's τ of the rows' order:"""),
-        table(("table and ranker", "same sign", "τ"), agreed),
-        "## rag24, test queries",
-        show("rag24: matching"),
-        show("rag24: manipulation"),
-        "## The sample, test queries",
-        show("sample: matching"),
-        show("sample: manipulation"),
-        "## Pairs of texts from other data sets",
-        *compose_pairs_of_others(found),
-        *compose_published(found),
+        describe(found),
+        prose("""s is the share of pairs in which a ranker prefers the text with more of the first property (or the
+        changed text), minus the share in which it prefers the other, with a 95 % interval over queries; the last
+        columns are the paper's:"""),
+        table(head, main),
+        "## Verdicts",
+        tabulate_claims("behaviour", found),
+        "## How it was made",
+        prose(f"""Data: the judged passages of TREC DL 2019 ({found["queries"]} queries), the collection of the paper.
+        The preset `abnirml` counts terms as Terrier does and walks through the pairs as the paper's code does: {exact}
+        of {len(found["matching"])} rows of Table 1 (the paper has 18) have the paper's number of samples exactly, and
+        the others differ by {off:.1f} % at most. Manipulated texts are compared with the raw text, as in the paper, but
+        for {DOCUMENTS:,} passages drawn at random and not for all. Models: minilm-l12 has int8 weights and reads
+        {PIECES} word pieces; it learned on MS MARCO like the paper's BERT and T5, which are larger. Intervals resample
+        queries with all their pairs, for a difference both numbers from the same queries; an undecided row says how
+        many queries would decide it. Seed 0. About six minutes of CPU time from the stored scores of
+        [rankers](rankers.md)."""),
+        fold("Table 1: matched pairs", table(head, found["matching"])),
+        fold(
+            "Fluent text (JFLEG), the right answer (negation), and human text against rewrites by a language model",
+            table(("test", "samples", *RANKERS), found["other pairs"]),
+        ),
+        fold("Table 2 by grade", table(("test", "documents", *RANKERS), found["by grade"])),
     ]
 
 
-def pairs_row(variable: str, control: str) -> list[str]:
-    context = dl19_ground()
-    ours, walk = (
-        len(draw_batch(MatchedPairs(variable, control, walk=walk), context, PairTable())) for walk in (False, True)
-    )
-    there = PAPER["matching"][f"{variable} | {control}"]["samples"]
-    title = MatchedPairs(variable, control).title.replace("|", "given")
-    return [title, f"{there:,.0f}", f"{ours:,}", f"{walk:,}"]
+def find_measurement(test: str, ranker: str) -> dict[str, object]:
+    """Return the stored measurement of one test and ranker, computed again."""
+    found, _ = probe((ranker, "bm25") if ranker != "bm25" else ("bm25",), {test: list_probes()[test]})
+    return next(one for one in compare(found) if one.ranker == ranker).to_row()
 
 
 PAGE = Page(
     __file__,
-    "What rankers prefer",
+    "Which of two texts the rankers prefer",
     measure,
     compose,
     (
-        Guard("samples of table 1", "the samples of TF given Length", lambda: pairs_row("tf", "length")),
+        Guard(MEASUREMENTS, "s of BM25 for length given Sum-TF", lambda: find_measurement("length | sum_tf", "bm25")),
         Guard(
-            "published table 1",
-            "the row of Relevance given Length by the preset abnirml",
-            lambda: published_table_1(("relevance | length",))[0],
+            MEASUREMENTS,
+            "s of minilm-l12 for relevance given TF",
+            lambda: find_measurement("relevance | tf", "minilm-l12"),
             slow=True,
         ),
     ),
 )
+
 
 if __name__ == "__main__":
     PAGE.main()

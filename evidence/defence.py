@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from evidence import FOLDER, Guard, Page, Rows, line, need_data, plain_drops, prose, read_interval, read_number, table
-from evidence.neural import VECTORS, open_rag24
+from evidence._rag24 import VECTORS, open_rag24
 from evidence.substitution import FITTED, white, wsra
 from shaketable.core.protocols import Model
 from shaketable.core.registries import DEFENCES, LEARNERS

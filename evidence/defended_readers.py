@@ -10,8 +10,8 @@ from dataclasses import replace
 import torch
 
 from evidence import Guard, Page, Rows, need_data, prose, table
+from evidence._rag24 import open_rag24
 from evidence.defence import HEAD, PRINTED, by_examples, context, piat, rows, task
-from evidence.neural import open_rag24
 from evidence.substitution import white
 from shaketable.tasks._defence_tables import ALL_QUERIES_COLUMN, BETTER_COLUMN
 

@@ -1,6 +1,6 @@
 """Paper 004 on its own queries and variations: Tables 3 and 5 to 7, re-ranking the judged pools of TREC DL 2019.
 
-make evidence PAGE=dl19-variations        (half an hour on two cores; less where neural.md was made before)
+make evidence PAGE=dl19-variations        (half an hour on two cores; scores and models are stored)
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evidence import DATA, Guard, Page, Rows, need_data, prose, read_number, table
-from evidence.neural import open_rag24
+from evidence._rag24 import open_rag24
 from evidence.query_attack import LEXICAL, LTR, NETS, learned
 from shaketable.core.home import home_folder
 from shaketable.core.registries import RANKERS
@@ -424,7 +424,7 @@ def compose(found: Rows) -> list[str]:
         the 9,139 judged ones are at hand, so each ranker re-ranks the judged pool of each query, the same for the
         query and for its variations: the first stage sees no variation, and nothing unjudged is ranked. That is
         nearest to the paper's experiment where only the re-ranker sees the variation. dense is MiniLM as it comes;
-        what learns learned from the 215 train queries of rag24, with one seed (ltr-texts.md, neural.md), where the
+        what learns learned from the 215 train queries of rag24, with one seed, where the
         paper's models learned from 367,013 of MS MARCO. Nets on words know the words of rag24 only. conv_knrm and
         tuned encoders are left out for the time that they take, so the class of transformers is dense alone."""),
         "## What the paper says, and what is so here",

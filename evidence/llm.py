@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from evidence import DATA, Guard, Page, Rows, need_data, prose, read_number, table
-from evidence.neural import open_rag24
+from evidence._rag24 import open_rag24
 from shaketable.attacks.injection import CHAT_TURNS, FORGED_ANSWER
 from shaketable.core.documents import rank_docnos
 from shaketable.core.home import home_folder

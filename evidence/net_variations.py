@@ -11,7 +11,7 @@ from dataclasses import replace
 import pandas as pd
 
 from evidence import Guard, Page, Rows, need_data, prose, table
-from evidence.neural import open_rag24
+from evidence._rag24 import open_rag24
 from evidence.query_attack import learned
 from evidence.query_variation import short, transforms
 from shaketable.experiment import Experiment

@@ -1,6 +1,6 @@
 """Query attack on rag24 (paper 000, section 5.4): who loses how much to a changed letter, two, or a changed word.
 
-make evidence PAGE=query-attack        (half an hour on two cores; less where neural.md was made before)
+make evidence PAGE=query-attack        (half an hour on two cores; scores and models are stored)
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pandas as pd
 from scipy.stats import kendalltau
 
 from evidence import Guard, Page, Rows, need_data, plain_drops, prose, read_number, table
-from evidence.neural import net, open_rag24
+from evidence._rag24 import net, open_rag24
 from shaketable.core.protocols import Model
 from shaketable.datasets.splits import split_held_out
 from shaketable.experiment import Experiment
@@ -176,7 +176,7 @@ def compose(found: Rows) -> list[str]:
         draws. Candidates are BM25's top {found["depth"]} for the original query; only the ranker sees the attacked one.
         {MEASURE}, relative change in per cent, 95 % bootstrap intervals over queries. The paper has MRR@100 of MS
         MARCO, with models trained on hundreds of thousands of queries; those here learned from {found["train queries"]}
-        with one seed (neural.md has more seeds), so drops of weak models are of what little they have. dense is MiniLM
+        with one seed, so drops of weak models are of what little they have. dense is MiniLM
         as it comes; the paper has none. conv_knrm and tuned encoders are left out for the time that they take."""),
         table(
             ("ranker", "original", *ATTACK_NAMES.values(), *(f"{name}, paper" for name in ATTACK_NAMES.values())),

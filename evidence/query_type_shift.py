@@ -11,7 +11,7 @@ from dataclasses import replace
 import pandas as pd
 
 from evidence import DATA, Guard, Page, Rows, need_data, prose, read_interval, read_number, table
-from evidence.neural import VECTORS
+from evidence._rag24 import VECTORS
 from shaketable.core.documents import Collection
 from shaketable.core.home import home_folder
 from shaketable.datasets.corpus import MemoryCorpus

@@ -13,8 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from evidence import DATA, Guard, Page, Rows, line, need_data, prose, table
-from evidence.neural import VECTORS, net, open_rag24
-from evidence.rankers import ENCODERS
+from evidence._rag24 import ENCODERS, VECTORS, net, open_rag24
 from shaketable.core.protocols import Model
 from shaketable.core.results import Result
 from shaketable.datasets.adversarial_documents import write_adversarial_documents
@@ -84,7 +83,7 @@ class Ground:
 
 
 def trained() -> dict[str, Model]:
-    """The nets under attack; knrm is that of neural.md, bert that of rankers.md."""
+    """Return the nets under attack, trained on the train queries of rag24."""
     experiment = open_rag24("bm25")
     return {
         "knrm": experiment.fit(net("knrm"), "train"),
@@ -196,10 +195,10 @@ def compose(found: Rows) -> list[str]:
         lists for 200 other queries (where a collection has too few, sentences out of its passages); its synonyms
         are {found["synonyms"]}. In brackets: 95 % intervals over
         queries. p: paired t-test of RR@10 before and after, not
-        corrected. Robust: all nine changed texts stand in the list at once. knrm is that of neural.md, bert that
-        of rankers.md (64 word pieces, 60 steps); conv_knrm learned from MiniLM's margins in 400 steps, reads 128
-        words and has 64 filters: small trainings, and weaker rankers than the paper's. Words are what stands
-        between spaces, and at most so many differ from the original."""),
+        corrected. Robust: all nine changed texts stand in the list at once. knrm and bert learned from 215 queries
+        (bert reads 64 word pieces, 60 steps); conv_knrm learned from MiniLM's margins in 400 steps, reads 128 words
+        and has 64 filters: small trainings, and weaker rankers than the paper's. Words are what stands between
+        spaces, and at most so many differ from the original."""),
         "## rag24",
         table(HEAD, found["rag24"]),
         prose("""BM25 is attacked as in the paper, by texts that were made against another ranker, here conv_knrm;

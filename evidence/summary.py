@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from evidence import FOLDER, prose, table
-from evidence._claims import Claim, ClaimFile, Source, load_claims, read_measurements
+from evidence import FOLDER, Rows, prose, table
+from evidence._claims import MEASUREMENTS, Claim, ClaimFile, Source, load_claims, read_measurements
 from evidence._verdicts import (
     HOLDS,
     INCONCLUSIVE,
@@ -78,6 +78,18 @@ def _build_cells(judged: JudgedClaim, found: Measurement, source: Source) -> lis
     return [about, str(found), f"{found.n:,}", f"{shown}{colon}{needed}", _link(source.page)]
 
 
+def tabulate_claims(page: str, found: Rows) -> str:
+    """Return the table of a page's own claims, with verdicts by the measurements among its rows."""
+    file = load_claims()
+    measured = [Measurement(**row) for row in found[MEASUREMENTS]]
+    rows = []
+    for claim in (one for one in file.claims if one.page == page):
+        own = [(one, Source(page)) for one in measured if one.claim == claim.id]
+        judged = JudgedClaim(claim, own, file.intervals[claim.interval]["cases"])
+        rows += [row[:-1] for row in build_rows(judged)]
+    return table(HEAD[:-1], rows, numbers=False)
+
+
 def escape(text: str) -> str:
     """Return a text for a cell of a table in Markdown.
 
@@ -116,7 +128,7 @@ def describe_toys(file: ClaimFile, judged: Sequence[JudgedClaim]) -> list[str]:
         the papers. {len(alone)} claims have no other measurement: {", ".join(alone)}."""),
         table(
             ("toy training", "measurements"),
-            [[said, trainings[name]] for name, said in file.trainings.items()],
+            [[said, trainings[name]] for name, said in file.trainings.items() if trainings[name]],
         ),
     ]
 

@@ -12,8 +12,8 @@ import pandas as pd
 import torch
 
 from evidence import Guard, Page, Rows, need_data, prose, table
+from evidence._rag24 import VECTORS, open_rag24
 from evidence.defence import drop_rows, dropped, interval
-from evidence.neural import VECTORS, open_rag24
 from shaketable.core.protocols import Model
 from shaketable.core.registries import LEARNERS
 from shaketable.defences.training import plan_defended_training

@@ -1,209 +1,170 @@
-"""How evenly rankers serve their queries (paper 000, Tables 2 and 3, Figures 2 and 3), by five folds.
+"""How evenly the rankers serve their queries (paper 000, section 3.4, Figure 2 and Table 3).
 
-make evidence PAGE=variance        (an hour on one core; models are kept, so it may be cut off)
+make evidence PAGE=variance        (a minute where the page rankers was made before: it uses the same scores)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
 
 import numpy as np
-import pandas as pd
 
-from evidence import DATA, Guard, Page, Rows, need_data, prose, read_interval, table
-from evidence.neural import VECTORS, open_rag24
-from shaketable.core.documents import Qrels, Run
-from shaketable.core.home import home_folder
-from shaketable.core.protocols import Model
-from shaketable.core.registries import RANKERS
-from shaketable.datasets.load import load
-from shaketable.datasets.splits import make_folds
-from shaketable.experiment import Experiment
-from shaketable.measures.effectiveness import score_tables
-from shaketable.measures.variance import GMAP, VAP, VNAP
-from shaketable.scoring.engine import ScoringEngine
-from shaketable.scoring.store import Store
+from evidence import DATA, Guard, Page, Rows, fold, need_data, prose, table
+from evidence._claims import MEASUREMENTS
+from evidence._intervals import (
+    bound,
+    draw_topics,
+    measure_correlation,
+    measure_share_difference,
+    measure_statistic_difference,
+)
+from evidence._published_runs import read_published_runs
+from evidence._rankers import NET_NAMES, RANKERS, Values, name_training, open_collection, score_named
+from evidence._verdicts import Measurement
+from evidence.summary import tabulate_claims
+from shaketable.datasets.scores import read_scores
+from shaketable.measures.rates import measure_rate
+from shaketable.measures.variance import GMAP, VAP, VNAP, mean_variance_correlation
 
-COLLECTIONS = ("cranfield", "rag24")
-LEXICAL = ("ql", "bm25")
-LEARNED = {
-    "prank": "prank",
-    "ranksvm": "ranksvm",
-    "lambdamart": "lambdamart(trees=100, leaves=8)",
-    "dssm": "dssm(steps=150)",
-    "drmm": f"drmm(steps=300, vectors={str(VECTORS)!r})",
-    "knrm": f"knrm(steps=300, vectors={str(VECTORS)!r})",
-    "duet": f"duet(steps=150, vectors={str(VECTORS)!r})",
+MEASURES = ("AP", "Success@10")
+GRADED_MEASURES = ("AP(rel=2)", "Success(rel=2)@10")
+"""The measures on dl19, where grade 1 is not relevant."""
+SEARCHED = ("nfcorpus", "cranfield", "rag24")
+JUDGED_BY_ALL = ("nfcorpus", "dl19", "rag24")
+VNAP_CLAIMS = {
+    "000-vnap-bm25": (SEARCHED, (("bm25", "ql"),)),
+    "000-vnap-ltr": (SEARCHED, tuple((a, b) for a in ("lambdamart", "ranksvm") for b in ("bm25", "ql"))),
+    "000-vnap-pretrained": (
+        JUDGED_BY_ALL,
+        tuple(("minilm-l12", b) for b in ("bm25", "ql", "lambdamart", "conv_knrm")),
+    ),
 }
-"""knrm stands for Conv-KNRM, whose folds would take hours here."""
-K = 5
-DEPTH = 20
-"""Documents of a list that bert and colbert re-rank."""
-COURSE = "lists=2, size=4, steps=60, every=60"
-ENCODERS = {"bert": f"bert(max_length=64, {COURSE})", "colbert": f"colbert(text_length=64, {COURSE})"}
-HEAD = ("ranker", "MAP", "nDCG@20", "P@20", "RR@100", "VNAP", "variance of AP", "%no", "gMAP")
+"""claim -> its collections, and the pairs of rankers whose VNAP it compares"""
+NO_PAIRS = (("minilm-l12", "bm25"), ("bge-small", "bm25"))
+NO_COLLECTIONS = ("nfcorpus", "rag24")
+MATRICES = ("robust2004_ap", "adhoc8_ap", "web2010_err20", "web2011_err20", "web2013_err20", "web2014_err20")
+HEAD = ("ranker", "MAP", "VNAP", "variance of AP", "gMAP", "%no@10")
+
+Scores = dict[str, tuple[Values, Values]]
+"""ranker -> AP and Success@10 of each query"""
 
 
-def opened(name: str) -> Experiment:
-    models = {model: RANKERS.build(model) for model in LEXICAL}
-    return Experiment(load(DATA / "collections" / name), models, ScoringEngine(Store(home_folder() / "scores.sqlite")))
+def score(collection: str, name: str) -> tuple[Values, Values]:
+    """Return AP and Success@10 of a ranker for each query."""
+    ap, success = score_named(collection, name, GRADED_MEASURES if collection == "dl19" else MEASURES)
+    return ap, success
 
 
-def out_of_folds(experiment: Experiment, learner: str) -> Run:
-    """The lists of five models, each of the queries that it has not seen."""
-    judged = [qid for qid in experiment.collection.queries if experiment.collection.qrels.get(qid)]
-    joined: dict[str, Mapping[str, float]] = {}
-    for fold in make_folds(judged, K, experiment.seed):
-        model = experiment.fit(learner, fold.train, valid=fold.valid)
-        texts = {qid: experiment.collection.queries[qid].text for qid in fold.test}
-        part = replace(experiment, models={learner: model})
-        joined |= part.rerank(learner, texts, experiment.search_first_stage(texts))
-    return joined
+def build_row(name: str, ap: Values, success: Values) -> list[str]:
+    """Return the row of a ranker; VNAP and gMAP have bootstrap intervals, %no an exact one."""
+    drawn = ap[draw_topics(len(ap))]
+    cells = []
+    for statistic in (VNAP(), GMAP()):
+        value = float(statistic.over(ap))
+        low, high = bound(value, statistic.over(drawn))
+        cells.append(f"{value:.3f} [{low:.3f}, {high:.3f}]")
+    none = measure_rate({str(i): 100 * (1 - float(one)) for i, one in enumerate(success)})
+    shown = f"{none.value:.1f} [{none.low:.1f}, {none.high:.1f}]"
+    return [name, f"{ap.mean():.3f}", cells[0], f"{float(VAP().over(ap)):.4f}", cells[1], shown]
 
 
-def runs(name: str) -> tuple[Qrels, dict[str, Run]]:
-    experiment = opened(name)
-    found: dict[str, Run] = {model: experiment.get_run(model) for model in LEXICAL}
-    for ranker, learner in LEARNED.items():
-        found[ranker] = out_of_folds(experiment, learner)
-        print(name, ranker, flush=True)
-    return experiment.qrels, found
+def compare(collection: str, scores: Scores) -> Iterator[Measurement]:
+    """Yield the measurements of all claims on a collection: paired differences of VNAP and of %no."""
+    for claim, (collections, pairs) in VNAP_CLAIMS.items():
+        for a, b in (pair for pair in pairs if collection in collections and set(pair) <= set(scores)):
+            training = name_training(collection, a) or name_training(collection, b)
+            ap = scores[a][0], scores[b][0]
+            yield measure_statistic_difference(claim, f"{a} - {b}", collection, *ap, VNAP().over, training)
+    for a, b in (pair for pair in NO_PAIRS if collection in NO_COLLECTIONS and set(pair) <= set(scores)):
+        failed = 1 - scores[a][1], 1 - scores[b][1]
+        yield measure_share_difference("000-no-pretrained", f"{a} - {b}", collection, *failed)
 
 
-def rows(qrels: Qrels, found: Mapping[str, Run]) -> list[list[str]]:
-    """Effectiveness, then what varies; VNAP with its interval over queries."""
-    tables = score_tables(("AP", "nDCG@20", "P@20", "RR@100", "Success@10"), qrels, found)
-    lines = []
-    for place, name in enumerate(found):
-        ap, *others = (one.values[place] for one in tables)
-        spread = [VNAP().over(ap[draw]) for draw in draws(len(ap))]
-        low, high = np.quantile(spread, (0.025, 0.975))
-        means = [f"{values.mean():.4f}" for values in (ap, *others[:3])]
-        vnap = f"{VNAP().over(ap):.3f} [{low:.3f}, {high:.3f}]"
-        none = 100 * (1 - others[3].mean())
-        lines.append([name, *means, vnap, f"{VAP().over(ap):.4f}", f"{none:.2f}", f"{GMAP().over(ap):.4f}"])
-    return lines
-
-
-def draws(count: int, times: int = 1000) -> np.ndarray:
-    """Queries drawn again, the same for all rankers."""
-    return np.random.default_rng(0).integers(count, size=(times, count))
-
-
-def correlated(lines: list[list[str]]) -> str:
-    """How MAP goes with VNAP, with gMAP and with %no, over the rankers."""
-    frame = pd.DataFrame(
-        {
-            "MAP": [float(row[1]) for row in lines],
-            "VNAP": [float(row[5].split()[0]) for row in lines],
-            "gMAP": [float(row[8]) for row in lines],
-            "%no": [float(row[7]) for row in lines],
-        }
-    )
-    corr = frame.corr()["MAP"]
-    return ", ".join(f"{name} {corr[name]:+.3f}" for name in ("VNAP", "gMAP", "%no"))
-
-
-def encoders() -> list[list[str]]:
-    """bert and colbert on rag24's own split, beside the formulas there."""
-    experiment = open_rag24(*LEXICAL).with_depth(DEPTH)
-    models: dict[str, Model] = {name: experiment.fit(text, "train") for name, text in ENCODERS.items()}
-    whole = replace(experiment, models={**experiment.models, **models})
-    reranked = {name: whole.rerank(name, whole.texts, whole.candidates) for name in models}
-    return rows(experiment.qrels, {name: experiment.get_run(name) for name in LEXICAL} | reranked)
-
-
-def ends(lines: list[list[str]]) -> dict[str, tuple[float, float, float]]:
-    """VNAP of each ranker, with the ends of its interval."""
-    return {row[0]: read_interval(row[HEAD.index("VNAP")]) for row in lines}
-
-
-def compared(lines: list[list[str]], lower: Sequence[str], higher: Sequence[str]) -> str:
-    """Whether all of some rankers are steadier than all others: by the values, and by intervals that lie apart."""
-    known = ends(lines)
-    pairs = [(known[a], known[b]) for a in lower for b in higher]
-    told = sum(a[2] < b[1] for a, b in pairs), sum(b[2] < a[1] for a, b in pairs)
-    verdict = "holds" if told[0] == len(pairs) else "does not hold" if told[1] else "cannot be told"
-    by_value = sum(a[0] < b[0] for a, b in pairs)
-    said = f"{by_value} of {len(pairs)} by the values; intervals lie apart for it in {told[0]}, against it in {told[1]}"
-    return f"{said}: {verdict}"
-
-
-def claims(found: Mapping[str, list[list[str]]], tuned: list[list[str]]) -> list[list[str]]:
-    """What 3.4 says of Figure 2 and Table 3, and what these tables say."""
-    ltr, nets = ("ranksvm", "lambdamart"), ("dssm", "drmm", "knrm", "duet")
-    lines = []
-    for name, rows_ in found.items():
-        lines.append([f"BM25 is steadier than QL ({name})", compared(rows_, ["bm25"], ["ql"])])
-        lines.append([f"RankSVM and LambdaMART are steadier than both formulas ({name})",
-                      compared(rows_, ltr, LEXICAL)])  # fmt: skip
-        others = [row[0] for row in rows_ if row[0] != "dssm"]
-        lines.append([f"DSSM is the least steady of all ({name})", compared(rows_, others, ["dssm"])])
-        lines.append([f"nets are less steady than RankSVM and LambdaMART ({name})", compared(rows_, ltr, nets)])
-    beside = "BERT and ColBERT are the steadiest (rag24's own split, beside formulas alone)"
-    return [*lines, [beside, compared(tuned, ["bert", "colbert"], LEXICAL)]]
+def correlate(name: str) -> Measurement:
+    """Return Pearson's r of mean and VNAP over all runs of a track, or over the published runs on dl19."""
+    if name == "dl19-runs":
+        values = read_published_runs(("AP(rel=2)",))["AP(rel=2)"].values
+    else:
+        values = read_scores(DATA / "scores" / f"{name}.csv").values
+    vnap = VNAP().over(values)
+    r = mean_variance_correlation(values.mean(axis=1), vnap)
+    return measure_correlation("000-map-vnap", name, r, int((~np.isnan(vnap)).sum()))
 
 
 def measure() -> Rows:
-    need_data("collections", "cranfield")
-    return {name: rows(*runs(name)) for name in COLLECTIONS} | {"encoders": encoders()}
+    need_data("collections", "nfcorpus")
+    rows: Rows = {MEASUREMENTS: [correlate(name).to_row() for name in ("dl19-runs", *MATRICES)]}
+    for collection, names in RANKERS.items():
+        scores = {name: score(collection, name) for name in names}
+        rows[collection] = [build_row(name, *scores[name]) for name in names]
+        rows[f"{collection}: queries"] = len(open_collection(collection).queries)
+        rows[MEASUREMENTS] += [one.to_row() for one in compare(collection, scores)]
+        print(collection, flush=True)
+    return rows
 
 
-def of_encoders(lines: list[list[str]]) -> list[str]:
-    return [
-        "## bert and colbert, on rag24's own split",
-        prose(f"""86 test queries, lists of {DEPTH}; both on MiniLM with 64 word pieces, trained for 60 steps of
-        two lists of four texts on the train queries, which is little."""),
-        table(HEAD, lines),
-    ]
+def tabulate(found: Rows) -> list[list[str]]:
+    """Return the main table: VNAP of each ranker on each collection, with its interval."""
+    cells = {(name, row[0]): row[2] for name in RANKERS for row in found[name]}
+    names = dict.fromkeys(row[0] for name in RANKERS for row in found[name])
+    return [[ranker, *(cells.get((name, ranker), "") for name in RANKERS)] for ranker in names]
+
+
+def describe(found: Rows) -> str:
+    """Return the answer: differences in VNAP, and how mean and VNAP go together over runs."""
+    known = [Measurement(**row) for row in found[MEASUREMENTS]]
+    r = [one for one in known if one.claim == "000-map-vnap"]
+    paired = [one for one in known if one.claim in VNAP_CLAIMS]
+    lower, higher = sum(one.high < 0 for one in paired), sum(one.low > 0 for one in paired)
+    against_bm25 = [one for one in paired if one.ranker == "minilm-l12 - bm25"]
+    cross = "; ".join(f"{one} on {one.collection}" for one in against_bm25)
+    return prose(f"""VNAP of the cross-encoder differs from that of BM25 by {cross or "an amount not measured yet"}. Of
+    {len(paired)} paired differences in VNAP that the paper expects below 0, {lower} are significantly below and
+    {higher} significantly above. Mean and VNAP are negatively correlated over all runs of each of {len(r)} tracks
+    (r {min(one.value for one in r):.2f} to {max(one.value for one in r):.2f}), and r is -.98 or below on
+    {sum(one.value <= -0.98 for one in r)} of them (the paper has -.9869 over 11 rankers).""")
 
 
 def compose(found: Rows) -> list[str]:
-    folds = {name: found[name] for name in COLLECTIONS}
-    parts = []
-    for name, lines in folds.items():
-        parts += [f"## {name}, five folds", table(HEAD, lines)]
-        parts.append(prose(f"Correlation with MAP over these rankers (Pearson): {correlated(lines)}."))
+    toys = any(row["training"] for row in found[MEASUREMENTS])
+    nets = any(name in names for names in RANKERS.values() for name in NET_NAMES)
+    queries = ", ".join(f"{name} {found[f'{name}: queries']}" for name in RANKERS)
     return [
-        prose("""All judged queries, each ranked by a model that has not seen it, one of five; learned rankers
-        re-rank BM25's first 100. VNAP: the variance of AP over its squared mean, with a 95 % interval over queries;
-        lower is steadier. %no: the share of queries without a relevant document among the first ten. gMAP: the
-        geometric mean of AP. Nets learn for 300 steps (dssm and duet for 150) from some 140 queries: small
-        trainings, so that what weak nets show is weakness. knrm stands for the paper's Conv-KNRM, whose folds take
-        hours. One seed."""),
-        *parts,
-        *of_encoders(found["encoders"]),
-        "## What the paper says, and what is found here",
-        prose("""Figures 2 and 3 of paper 000, on Robust04, MQ2007 and MS MARCO. Each claim is a number of
-        comparisons of two rankers by VNAP: it holds if the intervals of all lie apart for it, it does not hold if
-        those of one lie apart against it, and else it cannot be told here."""),
-        table(("claim", "here"), claims(folds, found["encoders"])),
-        prose("""MAP and VNAP go together (the paper has a Pearson correlation of -0.9869): the correlations stand
-        below the tables."""),
-    ]
+        describe(found),
+        prose("""VNAP is the variance of AP over its squared mean, with a 95 % bootstrap interval over queries; lower is
+        more even. An empty cell was not measured:"""),
+        table(("ranker", *RANKERS), tabulate(found)),
+        "## Verdicts",
+        tabulate_claims("variance", found),
+        *([prose("† a ranker that does not reach BM25 on its validation queries: a toy training.")] if toys else []),
+        "## How it was made",
+        prose(f"""Data and models are those of [rankers](rankers.md) (int8 weights), whose scores are stored; queries:
+        {queries}. On dl19 the judged passages are re-ranked and grades from 2 up count. Differences are paired: both
+        rankers have the same 1,000 resamples of queries. Differences of %no combine exact intervals. r has the interval
+        of Fisher's z over runs, which takes runs as independent; runs of one group are not. Seed 0; from
+        stored scores the page takes less than a minute of CPU time. An undecided row says how many queries would decide
+        it."""
+        + ("" if nets else " Nets have not been trained yet, so the comparison with conv_knrm is missing.")),
+        *(fold(f"{name}: all measures", table(HEAD, found[name])) for name in RANKERS),
+    ]  # fmt: skip
 
 
-def variance_row(name: str) -> list[str]:
-    """Return the row of one ranker on cranfield, which is trained in five folds if it learns."""
-    experiment = opened("cranfield")
-    run = out_of_folds(experiment, LEARNED[name]) if name in LEARNED else experiment.get_run(name)
-    return rows(experiment.qrels, {name: run})[0]
+def find_row(collection: str, name: str) -> list[str]:
+    """Return the row of a ranker, computed again."""
+    return build_row(name, *score(collection, name))
 
 
 PAGE = Page(
     __file__,
-    "How evenly rankers serve their queries",
+    "How evenly the rankers serve their queries",
     measure,
     compose,
     (
-        Guard("cranfield", "the row of ql on cranfield", lambda: variance_row("ql")),
-        Guard(
-            "cranfield",
-            "the row of ranksvm on cranfield, trained in five folds",
-            lambda: variance_row("ranksvm"),
-            slow=True,
-        ),
+        Guard("nfcorpus", "the row of rm3 on nfcorpus", lambda: find_row("nfcorpus", "rm3")),
+        Guard("rag24", "the row of ranksvm on rag24, trained again", lambda: find_row("rag24", "ranksvm")),
+        Guard(MEASUREMENTS, "the correlation on web2013_err20", lambda: correlate("web2013_err20").to_row()),
+        Guard(MEASUREMENTS, "the correlation of published runs on dl19", lambda: correlate("dl19-runs").to_row()),
+        Guard("dl19", "the row of minilm-l12 on dl19", lambda: find_row("dl19", "minilm-l12"), slow=True),
     ),
 )
 
