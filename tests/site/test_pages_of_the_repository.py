@@ -26,7 +26,7 @@ def writer(tmp_path) -> SiteWriter:
         ("docs/gates.md", "gates.md", "[`a`](ci)", "[`a`](files/docs/ci/index.md)"),
         ("docs/gates.md", "gates.md", "[a](../benchmarks/pairs.py)", "[a](files/benchmarks/pairs.py.md)"),
         ("CONTRIBUTING.md", "contributing.md", "[a](docs/gates.md)", "[a](gates.md)"),
-        ("docs/evidence/neural.md", "evidence/neural.md", "[a](rows/neural.json)", "[a](rows/neural.json)"),
+        ("docs/evidence/risk.md", "evidence/risk.md", "[a](rows/risk.json)", "[a](rows/risk.json)"),
         ("docs/gates.md", "gates.md", "[a](https://example.org/x.md)", "[a](https://example.org/x.md)"),
         ("docs/gates.md", "gates.md", "[gates.md](gates.md)", "[Compare versions and check gates](gates.md)"),
         ("docs/gates.md", "gates.md", "`[a](ci)`", "`[a](ci)`"),
