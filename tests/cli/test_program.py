@@ -113,3 +113,10 @@ def test_a_killed_child_is_reported(tmp_path: Path) -> None:
     code, _, err = run(audit("killed.py:Killed", "--gate"), tmp_path)
     assert code == 128 + signal.SIGKILL
     assert "shaketable: SIGKILL ended the process; no gate was evaluated" in err
+
+
+def test_a_gated_command_names_its_settings_once(tmp_path: Path) -> None:
+    (tmp_path / "shaketable.toml").write_text("seed = 3\n")
+    code, _, err = run(audit("bm25", "--require", "bm25.gMAP>=0"), tmp_path)
+    assert code == 0, err
+    assert err.count("Settings from shaketable.toml.") == 1

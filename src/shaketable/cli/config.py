@@ -28,6 +28,7 @@ def load_settings(ctx: typer.Context, path: Path | None) -> Path | None:
     from shaketable.cli.audit import audit
     from shaketable.cli.console import notify
     from shaketable.cli.options.groups import expand_groups
+    from shaketable.cli.supervision import PIPE
 
     found = path or Path(SETTINGS_FILE)
     hints = get_type_hints(expand_groups(audit))
@@ -36,7 +37,8 @@ def load_settings(ctx: typer.Context, path: Path | None) -> Path | None:
     }
     given = read_settings(found, {flag: _make_flag_type(hints[name]) for flag, name in options.items()})
     ctx.default_map = {options[flag]: value for flag, value in given.items()}
-    notify(f"Settings from {found}.")
+    if PIPE.descriptor is None:  # otherwise the supervisor of this process has printed it
+        notify(f"Settings from {found}.")
     return found
 
 
