@@ -309,11 +309,15 @@ def compose(found: Rows) -> list[str]:
         The preset `abnirml` counts terms as Terrier does and walks through the pairs as the paper's code does: {exact}
         of {len(found["matching"])} rows of Table 1 (the paper has 18) have the paper's number of samples exactly, and
         the others differ by {off:.1f} % at most. Manipulated texts are compared with the raw text, as in the paper, but
-        for {DOCUMENTS:,} passages drawn at random and not for all. Models: minilm-l12 has int8 weights and reads
+        for {DOCUMENTS:,} passages drawn at random and not for all. Models: minilm-l12 computes in int8
+        (see [rankers](rankers.md)) and reads
         {PIECES} word pieces; it learned on MS MARCO like the paper's BERT and T5, which are larger. Intervals resample
         queries with all their pairs, for a difference both numbers from the same queries; an undecided row says how
-        many queries would decide it. Seed 0. About six minutes of CPU time from the stored scores of
-        [rankers](rankers.md)."""),
+        many queries would decide it. Seed 0. The rows were made in several steps with the functions of this page;
+        about six minutes of CPU time, an estimate, from the stored scores of [rankers](rankers.md)."""),
+        prose("""The interval of a difference of two s was changed after a first look at the results: the first one, of
+        contributions of queries, had an end above 1. With the present one, a bootstrap of the ratio as for a single s,
+        001-relevance-bm25 holds; with the first one it was inconclusive. Read its verdict with that in mind."""),
         fold("Table 1: matched pairs", table(head, found["matching"])),
         fold(
             "Fluent text (JFLEG), the right answer (negation), and human text against rewrites by a language model",

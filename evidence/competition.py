@@ -143,7 +143,7 @@ def compose(found: Rows) -> list[str]:
         rag24: word statistics and train queries come from there, never from the competition. Differences are paired by
         query. With {found["queries"]} queries, the intervals of differences in TC reach {reach:.2f} to each
         side at most, so smaller differences may stay undecided; such a row says how many queries would decide it.
-        Seed 0; less than two minutes of CPU time."""),
+        Seed 0; less than two minutes of CPU time, an estimate."""),
         fold(
             "By how many ranks a rewritten document rises",
             table(("ranker", "rewritten documents", "ranks gained"), found["rewritten"]),

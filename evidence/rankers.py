@@ -181,12 +181,13 @@ def compose(found: Rows) -> list[str]:
         passages of a query and nothing is searched: its numbers are of re-ranking and higher than those of a search.
         Binary measures count grades from 2 up on dl19. A query that BM25 finds nothing for counts 0."""),
         prose(f"""Models: minilm-l12 is the cross-encoder ms-marco-MiniLM-L-12-v2 and bge-small the bi-encoder
-        bge-small-en-v1.5, both as int8 files that `make models` builds (int8 weights; scores differ from the original);
+        bge-small-en-v1.5, both as int8 ONNX files that `make models` builds, which also compute in
+        int8. This is two to three times as fast as float32, but scores differ from those of the original and lists can change their order;
         minilm-l6 is all-MiniLM-L6-v2. They read {PIECES} word pieces and learned nothing here. LambdaMART, RankSVM
         and PRank use 28 features; they learn from {TRAIN_QUERIES} train queries of nfcorpus, from 172 of rag24 (43
         validate; the model of rag24 also ranks dl19), and in {FOLDS} folds on cranfield. {describe_nets()} One seed
-        (0). From an empty store the page took about ten minutes of CPU time on two busy cores; scores and models are
-        stored."""),
+        (0). About ten minutes of CPU time, an estimate: the page was made in steps and not from an empty store; scores
+        and models are stored."""),
         fold(
             "Do trained rankers reach BM25 on their validation queries? (nDCG@10)",
             table(("ranker", "collection", "ranker", "BM25", "reaches BM25"), found["validation"]),

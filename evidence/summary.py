@@ -178,7 +178,9 @@ def render() -> str:
         claim, is refuted if it lies wholly on the other side, and is inconclusive otherwise. A claim holds if all its
         measurements hold, and is refuted if one of them is; a claim about one family of rankers is measured on
         rankers of that family only. A claim without a measurement with an interval is not tested. Means alone decide
-        nothing."""),
+        nothing. One interval was chosen after a first look, which made 001-relevance-bm25 hold
+        ([behaviour](behaviour.md)). minilm-l12 and bge-small compute in int8, which can change the order of lists
+        ([rankers](rankers.md))."""),
         prose("""An inconclusive measurement says about how many queries would decide it if its estimate stays the same:
         n (w / |estimate - bound|)², where w is the distance from the estimate to the end of its interval on the side of
         the bound, 1.96 standard errors. If the estimate equals the bound, no number of queries decides."""),

@@ -138,7 +138,7 @@ def compose(found: Rows) -> list[str]:
         tabulate_claims("variance", found),
         *([prose("† a ranker that does not reach BM25 on its validation queries: a toy training.")] if toys else []),
         "## How it was made",
-        prose(f"""Data and models are those of [rankers](rankers.md) (int8 weights), whose scores are stored; queries:
+        prose(f"""Data and models are those of [rankers](rankers.md) (int8 inference), whose scores are stored; queries:
         {queries}. On dl19 the judged passages are re-ranked and grades from 2 up count. Differences are paired: both
         rankers have the same 1,000 resamples of queries. Differences of %no combine exact intervals. r has the interval
         of Fisher's z over runs, which takes runs as independent; runs of one group are not. Seed 0; from
