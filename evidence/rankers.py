@@ -182,7 +182,8 @@ def compose(found: Rows) -> list[str]:
         Binary measures count grades from 2 up on dl19. A query that BM25 finds nothing for counts 0."""),
         prose(f"""Models: minilm-l12 is the cross-encoder ms-marco-MiniLM-L-12-v2 and bge-small the bi-encoder
         bge-small-en-v1.5, both as int8 ONNX files that `make models` builds, which also compute in
-        int8. This is two to three times as fast as float32, but scores differ from those of the original and lists can change their order;
+        int8. This is two to three times as fast as float32, but scores differ from those of
+        the original and lists can change their order;
         minilm-l6 is all-MiniLM-L6-v2. They read {PIECES} word pieces and learned nothing here. LambdaMART, RankSVM
         and PRank use 28 features; they learn from {TRAIN_QUERIES} train queries of nfcorpus, from 172 of rag24 (43
         validate; the model of rag24 also ranks dl19), and in {FOLDS} folds on cranfield. {describe_nets()} One seed
