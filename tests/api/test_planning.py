@@ -233,6 +233,13 @@ class TestPlan:
         assert 0 < sum(counts) < len(chosen)
         assert max(counts) - min(counts) <= max(counts) - 1 or min(counts) == 0
 
+    def test_the_lists_are_counted_apart_from_the_tests(self):
+        experiment, tasks = self.open()
+        costs = estimate_costs(experiment, tasks, LOW, 24, ["counting"], named=True)
+        sampled = replace(experiment, sample=24, depth=LOW.select_depth(experiment))
+        assert costs.lists == sum(map(len, sampled.candidates.values())) > 0
+        assert costs.tests > costs.lists
+
     def test_the_plan_says_what_it_buys_and_what_does_not_fit(self):
         plan = AuditPlan(4_000, LOW, 20, 100, 24, {}, {(TYPOS, "a"): 24, (WORDING, "b"): 0})
         text = plan.describe()

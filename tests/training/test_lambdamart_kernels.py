@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from statistics import NormalDist
 
 import numpy as np
@@ -41,6 +42,7 @@ from shaketable.training.lambdamart_kernels import (
 from shaketable.training.ndcg import NDCG
 
 Worth = Callable[[float, int], float]
+make_t_risk = partial(TRiskObjective, use_standard_error=False, eq9=False)
 
 
 def data_of(labels: list[list[int]]) -> Letor:
@@ -143,9 +145,9 @@ def test_without_alpha_the_three_objectives_are_plain(seed):
     for objective in (
         URiskObjective(baseline, 0.0),
         URiskObjective(baseline, 0.0, eq9=True),
-        TRiskObjective(baseline, 0.0, scale_all_changes=False, spread=0.3),
-        TRiskObjective(baseline, 0.0, scale_all_changes=True, spread=0.3),
-        TRiskObjective(baseline, 0.0, scale_all_changes=True, spread=None),
+        make_t_risk(baseline, 0.0, scale_all_changes=False, spread=0.3),
+        make_t_risk(baseline, 0.0, scale_all_changes=True, spread=0.3),
+        make_t_risk(baseline, 0.0, scale_all_changes=True, spread=None),
     ):
         same(kernel(data, scores, 10, objective), wanted)
 
@@ -166,10 +168,10 @@ def test_objectives_of_one_baseline_are_those_of_the_loops(seed, alpha):
     forms: dict[LambdaObjective, Worth] = {
         URiskObjective(np.array(baseline), alpha): lambda x, q: u(lead[q] + x, alpha) - u(lead[q], alpha),
         URiskObjective(np.array(baseline), alpha, eq9=True): lambda x, q: x if lead[q] + x >= 0 else (1 + alpha) * x,
-        TRiskObjective(np.array(baseline), alpha, False, 0.3): lambda x, q: (
+        make_t_risk(np.array(baseline), alpha, False, 0.3): lambda x, q: (
             u(lead[q] + x, prime(q)) - u(lead[q], prime(q))
         ),
-        TRiskObjective(np.array(baseline), alpha, True, 0.3): lambda x, q: (1 + prime(q)) * x,
+        make_t_risk(np.array(baseline), alpha, True, 0.3): lambda x, q: (1 + prime(q)) * x,
     }
     for objective, worth in forms.items():
         same(kernel(data, scores, 10, objective), loops(data, scores, 10, worth))
@@ -386,8 +388,8 @@ def test_every_other_form_keeps_the_sign_of_a_swap_for_any_alpha(case, alpha):
     for objective in (
         URiskObjective(baseline, alpha),
         URiskObjective(baseline, alpha, eq9=True),
-        TRiskObjective(baseline, alpha, False, 0.2),
-        TRiskObjective(baseline, alpha, True, 0.2),
+        make_t_risk(baseline, alpha, False, 0.2),
+        make_t_risk(baseline, alpha, True, 0.2),
     ):
         terms = objective.compute_terms(value)
         changes = np.array([low, high])
@@ -434,14 +436,14 @@ def test_no_change_and_one_list_in_full_are_georisk_as_measured(x, alpha):
 
 
 def test_alpha_prime_by_hand():
-    objective = TRiskObjective(np.array([0.5, 0.5, 0.5]), 2.0, scale_all_changes=True, spread=0.1)
+    objective = make_t_risk(np.array([0.5, 0.5, 0.5]), 2.0, scale_all_changes=True, spread=0.1)
     found = objective.compute_alphas(np.array([0.5, 0.4, 0.6]))
     wanted = [2 * (1 - NormalDist().cdf(t)) for t in (0, -1, 1)]
     assert found == pytest.approx(wanted)
 
 
 def test_without_spread_every_list_has_half_of_alpha():
-    objective = TRiskObjective(np.full(3, 0.5), 2.0, scale_all_changes=False, spread=None)
+    objective = make_t_risk(np.full(3, 0.5), 2.0, scale_all_changes=False, spread=None)
     assert objective.compute_alphas(np.full(3, 0.25)).tolist() == [1.0, 1.0, 1.0]
 
 

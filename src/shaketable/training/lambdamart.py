@@ -86,8 +86,8 @@ class TRiskObjective:
     alpha: float
     scale_all_changes: bool
     spread: float | None
-    use_standard_error: bool = False
-    eq9: bool = False
+    use_standard_error: bool
+    eq9: bool
 
     def measure(self, value: Values) -> float:
         return float(t_risk(value, self.baseline, self.alpha))
