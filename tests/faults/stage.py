@@ -302,13 +302,10 @@ class Prepared:
         ended = run(Job("prepare", job.prepare), template)
         assert ended.code == 0, (job.name, ended.said)
         shutil.copytree(template, whole)
-        ended = run(job, whole, Injector(whole), note)
-        assert ended.code == 0, (job.name, ended.said)
-        shutil.copytree(template, timed := root / "timed")
         started = time.perf_counter()
-        assert run(job, timed).code == 0
+        ended = run(job, whole, Injector(whole), note)
         seconds = time.perf_counter() - started
-        shutil.rmtree(timed)
+        assert ended.code == 0, (job.name, ended.said)
         told = json.loads(note.read_text())
         calls = [Site(**call) for call in told["calls"]]
         return cls(job, root, snapshot(template), snapshot(whole), calls, told["hasty"], seconds)
@@ -341,12 +338,12 @@ class Prepared:
 def chosen(jobs: Sequence[Prepared], every: bool) -> Iterator[Trial]:
     """Return a fault of each mode at every call, or one per site and a kill at each site of jobs that replace files.
 
-    A site that several jobs share is broken in the one with the fewest calls, which is mostly the quickest, and killed
-    in the first of those that replace files.
+    A site that several jobs share is broken in the one with the fewest calls and initial files, which is mostly the
+    quickest, and killed in the first of those that replace files.
     """
     seen: set[Site] = set()
     killed_in_group: set[Site] = set()
-    for one in sorted(jobs, key=lambda one: len(one.calls)):
+    for one in sorted(jobs, key=lambda one: (len(one.calls), len(one.old))):
         if every:
             yield from one.trials(range(1, len(one.calls) + 1))
         else:
