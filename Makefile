@@ -13,11 +13,14 @@ audit: $(VENV)/.core            ## audit the default rankers on the bundled samp
 test: $(VENV)/.everything       ## lint, types and all tests, side by side
 	$(MAKE) --no-print-directory --jobs 2 lint tests
 
-tests: $(VENV)/.everything      ## all tests, in parallel; one thread per library, because each core runs a test
-	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+# one thread per library, because each core runs a test; with bytecode, because 200 tests start a process
+TEST_SETTINGS := OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false PYTHONDONTWRITEBYTECODE=
+
+tests: $(VENV)/.everything      ## all tests, in parallel
+	$(TEST_SETTINGS) $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 quick: $(VENV)/.everything      ## all tests except those marked slow
-	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not slow"
+	$(TEST_SETTINGS) $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not slow"
 
 lint: $(VENV)/.everything       ## style and types
 	$(BIN)/ruff check .
@@ -45,7 +48,7 @@ serve: site                     ## the documentation site at http://127.0.0.1:80
 
 frameworks: $(VENV)/.everything ## tests with LangChain, LlamaIndex, Haystack and others: 63 packages, 290 MB, which `make test` does not need
 	$(PIP) --group frameworks
-	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/python -m pytest tests/rankers/test_frameworks.py \
+	$(TEST_SETTINGS) $(BIN)/python -m pytest tests/rankers/test_frameworks.py \
 	tests/rankers/neural/test_sentence_transformers.py tests/test_pages.py -k "not test_pages or integrations"
 
 examples: $(VENV)/.everything   ## the outputs of the notebooks in examples/
