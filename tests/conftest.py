@@ -12,6 +12,8 @@ import pytest
 import weights
 from hypothesis import settings
 
+from shaketable.core import redaction
+
 # the same examples in every run: what passes here passes elsewhere; HYPOTHESIS_PROFILE=searching looks for new ones
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.register_profile("searching", deadline=None)
@@ -55,6 +57,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SHAKETABLE_HOME", str(path))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")  # no test uses the network
     return path
+
+
+@pytest.fixture(autouse=True)
+def no_other_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key that a test registers is forgotten after it: each key slows every later write of a file."""
+    monkeypatch.setattr(redaction, "_patterns_by_secret", dict(redaction._patterns_by_secret))
+    monkeypatch.setattr(redaction, "_pattern", redaction._pattern)
+    monkeypatch.setattr(redaction, "_longest_match_chars", redaction._longest_match_chars)
 
 
 @pytest.fixture

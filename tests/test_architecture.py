@@ -82,22 +82,18 @@ def heavy_modules_loaded_by(code: str) -> set[str]:
     return {name.partition(".")[0] for name in out.stdout.splitlines()} & HEAVY
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "import shaketable",
-        "from shaketable.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass",
-        "from shaketable.cli import main\ntry: main(['audit', '--help'])\nexcept SystemExit: pass",
-    ],
-)
-def test_importing_and_help_load_nothing(code):
-    assert heavy_modules_loaded_by(code) == set()
+def write_commands(*commands: list[str]) -> str:
+    calls = "\n".join(f"try: main({words})\nexcept SystemExit: pass" for words in commands)
+    return f"from shaketable.cli import main\n{calls}"
 
 
-@pytest.mark.parametrize("kind", ["rankers", "learners", "tasks", "measures", "transforms", "data"])
-def test_listing_loads_nothing_heavy(kind):
-    code = f"from shaketable.cli import main\ntry: main(['list', '{kind}'])\nexcept SystemExit: pass"
-    assert heavy_modules_loaded_by(code) <= {"numpy"}
+def test_importing_and_help_load_nothing():
+    assert heavy_modules_loaded_by(f"import shaketable\n{write_commands(['--help'], ['audit', '--help'])}") == set()
+
+
+def test_listing_loads_nothing_heavy():
+    kinds = ("rankers", "learners", "tasks", "measures", "transforms", "data")
+    assert heavy_modules_loaded_by(write_commands(*(["list", kind] for kind in kinds))) <= {"numpy"}
 
 
 def test_core_loads_no_pandas():

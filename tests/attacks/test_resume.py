@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+import shaketable as st
 from shaketable.datasets.adversarial_documents import read_adversarial_documents
+from shaketable.rankers import similarity
+from tests.processes import ROOT
 
 pytestmark = pytest.mark.slow
 
@@ -40,36 +43,52 @@ class Counting:
 
 ATTACK = """
 import sys
-import shaketable as st
 from shaketable.rankers import similarity
+from tests.attacks.test_resume import attack
 similarity.has_extra = lambda name: False  # as without the extra, whose libraries take most of the time to load
-few = {"targets": 3, "max_queries": 3, "depth": 30}
-st.attack("sample", "counting_ranker:Counting", "greedy(words=3)", write_documents=sys.argv[1], **few)
+attack(sys.argv[1])
 """
 LISTS = 3 * 30
 PATIENCE = 120
 
 
+def attack(documents: str) -> None:
+    few = {"targets": 3, "max_queries": 3, "depth": 30}
+    st.attack("sample", "counting_ranker:Counting", "greedy(words=3)", write_documents=documents, **few)
+
+
 @pytest.mark.parametrize("pointwise", ["yes", "no"])
-def test_killed_in_the_middle_and_run_again(tmp_path: Path, pointwise: str):
+def test_killed_in_the_middle_and_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pointwise: str):
     (tmp_path / "counting_ranker.py").write_text(COUNTING)
 
-    def begin(name: str, log: str, hangs: int = 0) -> subprocess.Popen[bytes]:
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]),
+    def make_environment(name: str, log: str, hangs: int = 0) -> dict[str, str]:
+        return {
             "SHAKETABLE_HOME": str(tmp_path / f"home {name}"),
             "COUNTING_LOG": str(tmp_path / log),
             "COUNTING_POINTWISE": pointwise,
             "COUNTING_HANGS": str(hangs),
         }
+
+    def run(name: str, log: str) -> None:
+        """Run the attack in this process, with the ranker imported anew."""
+        with monkeypatch.context() as patch:
+            for variable, value in make_environment(name, log).items():
+                patch.setenv(variable, value)
+            patch.syspath_prepend(tmp_path)
+            patch.delitem(sys.modules, "counting_ranker", raising=False)
+            patch.setattr(similarity, "has_extra", lambda name: False)
+            attack(str(tmp_path / f"{name}.jsonl"))
+
+    def begin(name: str, log: str, hangs: int) -> subprocess.Popen[bytes]:
+        places = os.pathsep.join([str(tmp_path), str(ROOT), *sys.path])
+        environment = {**os.environ, **make_environment(name, log, hangs), "PYTHONPATH": places}
         return subprocess.Popen([sys.executable, "-c", ATTACK, f"{name}.jsonl"], env=environment, cwd=tmp_path)
 
     def count_scored(log: str) -> list[int]:
         path = tmp_path / log
         return [int(line) for line in path.read_text().split()] if path.exists() else []
 
-    assert begin("whole", "whole.log").wait(PATIENCE) == 0
+    run("whole", "whole.log")
     whole = count_scored("whole.log")
     middle = 1 + len(whole) // 2
     assert sum(whole[: middle - 1]) > 1.5 * LISTS, "the first half scores trials too, not only the original lists"
@@ -86,7 +105,7 @@ def test_killed_in_the_middle_and_run_again(tmp_path: Path, pointwise: str):
     first = count_scored("first.log")
     assert first == whole[:middle]
 
-    assert begin("cut", "second.log").wait(PATIENCE) == 0
+    run("cut", "second.log")
     second = count_scored("second.log")
     assert (tmp_path / "cut.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
     assert sum(first) + sum(second) == sum(whole) + first[-1], "what was in flight is asked for again, nothing else"

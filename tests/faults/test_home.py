@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -95,38 +95,60 @@ def read_records(folder: Path) -> list[bytes]:
     return [path.read_bytes() for path in sorted(folder.glob("files-*/*"))]
 
 
-MOUNT = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"'
-COMMAND = (sys.executable, "-c", "from shaketable.cli import main; main()")
+MOUNT = """
+while [ "$1" != -- ]; do
+    mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" || exit 1
+    shift
+done
+shift
+exec "$@"
+"""
+AUDITS = f"""
+import os, sys
+from shaketable.cli import main
+for home in sys.argv[1:]:
+    os.environ["SHAKETABLE_HOME"] = home
+    try:
+        main([*{AUDIT}, "--out", f"out {{os.path.basename(home)}}", "--tables"])
+    except SystemExit as end:
+        assert not end.code, end.code
+"""
 
 
-def run(home: Path, *words: str, read_only: bool = False) -> subprocess.CompletedProcess[str]:
-    """Run a program, with a home that may be mounted read-only for this program alone."""
-    env = os.environ | {"PYTHONPATH": f"{SOURCE}{os.pathsep}{ROOT}", "SHAKETABLE_HOME": str(home), "COLUMNS": "500"}
-    mounted = ["unshare", "-m", "sh", "-c", MOUNT, "sh", str(home)] if read_only else []
+def run_read_only(homes: Sequence[Path], *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a program that sees these homes mounted read-only; other programs do not."""
+    env = os.environ | {"PYTHONPATH": f"{SOURCE}{os.pathsep}{ROOT}", "COLUMNS": "500"}
+    mounted = ["unshare", "-m", "sh", "-c", MOUNT, "sh", *map(str, homes), "--"]
     return subprocess.run([*mounted, *words], env=env, capture_output=True, text=True)
 
 
 def can_mount(home: Path) -> bool:
     try:
-        return run(home, "sh", "-c", f"! touch {home}/probe", read_only=True).returncode == 0
+        return run_read_only([home], "sh", "-c", f"! touch {home}/probe").returncode == 0
     except OSError:
         return False
 
 
-@pytest.mark.parametrize("filled", [False, True])
-def test_a_home_that_is_mounted_read_only(tmp_path, home, monkeypatch, filled):
-    home.mkdir()
+def test_a_home_that_is_mounted_read_only(shaketable, tmp_path, home):
+    """A home with scores, which are used, and an empty home."""
+    homes = (home, tmp_path / "empty")
+    for each in homes:
+        each.mkdir()
     if not can_mount(home):
         pytest.skip("mounting needs a privileged user on Linux")
-    monkeypatch.chdir(tmp_path)
     collection(tmp_path / "trees")
-    usual = home if filled else tmp_path / "usual"
-    assert run(usual, *COMMAND, *AUDIT, "--out", "expected").returncode == 0
-    before = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
-    ended = run(home, *COMMAND, *AUDIT, "--out", "out", "--tables", read_only=True)
+    assert shaketable(*AUDIT, "--out", "expected").code == 0
+    before = read_files(*homes)
+    ended = run_read_only(homes, sys.executable, "-c", AUDITS, *map(str, homes))
     assert ended.returncode == 0, ended.stderr
-    assert f"the cache {home / 'scores.sqlite'} cannot be written (" in ended.stdout
-    assert {path: path.read_bytes() for path in home.rglob("*") if path.is_file()} == before
-    assert findings(tmp_path / "out") == findings(tmp_path / "expected")
-    spent = json.loads((tmp_path / "out" / "results.json").read_text())["provenance"]["spent"]
-    assert (spent["mine"]["scored"] == 0) == filled, "what the home has is used"
+    assert read_files(*homes) == before
+    for each in homes:
+        assert f"the cache {each / 'scores.sqlite'} cannot be written (" in ended.stdout
+        out = tmp_path / f"out {each.name}"
+        assert findings(out) == findings(tmp_path / "expected")
+        spent = json.loads((out / "results.json").read_text())["provenance"]["spent"]
+        assert (spent["mine"]["scored"] == 0) == (each == home), "what the home has is used"
+
+
+def read_files(*folders: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for folder in folders for path in folder.rglob("*") if path.is_file()}

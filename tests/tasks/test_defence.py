@@ -203,7 +203,7 @@ def test_a_model_that_learned_nothing_is_not_compared():
 
 def test_a_smoothed_ranker_has_no_displacement():
     """Its score is a mean over draws, and no layer makes it."""
-    result = run(DefenceTask(defences=("certdr",), **HOW | {"queries": 1, "targets": 1}))
+    result = run(DefenceTask(defences=("certdr",), **HOW | {"queries": 1, "targets": 1}), limit=5)
     assert result.tables["defence"]["displacement"].isna().all()
     assert any(note.startswith("certdr: the score does not come from one linear layer") for note in result.notes)
     conditional = result.tables[CONDITIONAL_TABLE]
@@ -228,12 +228,12 @@ def test_it_can_be_drawn():
 def test_a_defence_that_cannot_be_had_is_a_note():
     """One whose list of synonyms is not there is left out; where no other is left, that is an error."""
     how = HOW | {"queries": 1, "targets": 1}
-    result = run(DefenceTask(defences=(LOST, "standard"), **how))
+    result = run(DefenceTask(defences=(LOST, "standard"), **how), limit=5)
     assert result.tables["defence"]["defence"].tolist() == ["standard"]
     (note,) = [note for note in result.notes if "left out" in note]
     assert "no-such-file.tsv" in note
     with pytest.raises(NotApplicable, match=r"no defence can be measured; da.* is left out"):
-        run(DefenceTask(defences=(LOST,), **how))
+        run(DefenceTask(defences=(LOST,), **how), limit=5)
 
 
 def test_invalid_settings_are_refused():

@@ -206,30 +206,34 @@ def copy_model(folder, tmp_path, name, **changes):
     return target
 
 
-@pytest.mark.parametrize(
-    ("name", "wanted"),
-    [
-        ("config.json", {"auto_map": {"AutoModelForSeq2SeqLM": "evil.Evil", "AutoConfig": "evil.Config"}}),
-        ("config.json", {"model_type": "evil", "auto_map": {"AutoConfig": "evil.Config"}}),
-        ("tokenizer_config.json", {"auto_map": {"AutoTokenizer": ["evil.Evil", None]}}),
-    ],
-)
-def test_code_of_a_model_is_not_run_and_no_question_is_asked(folder, tmp_path, name, wanted):
-    target = copy_model(folder, tmp_path, name, **wanted)
-    (target / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+OWN_CODE = [
+    ("config.json", {"auto_map": {"AutoModelForSeq2SeqLM": "evil.Evil", "AutoConfig": "evil.Config"}}),
+    ("config.json", {"model_type": "evil", "auto_map": {"AutoConfig": "evil.Config"}}),
+    ("tokenizer_config.json", {"auto_map": {"AutoTokenizer": ["evil.Evil", None]}}),
+]
+
+
+def test_code_of_a_model_is_not_run_and_no_question_is_asked(folder, tmp_path):
+    targets = []
+    for number, (name, wanted) in enumerate(OWN_CODE):
+        targets.append(copy_model(folder, tmp_path / str(number), name, **wanted))
+        (targets[-1] / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
     code = """
 import sys
 from shaketable.core.seeding import make_item_rng
 from shaketable.transforms.generated import Paraphrase
 from shaketable.core.errors import BadInput
 from shaketable.core.protocols import TransformContext
-try:
-    Paraphrase(sys.argv[1]).apply("red boat", make_item_rng(0), TransformContext())
-except BadInput as error:
-    print(error)
+for model in sys.argv[1:]:
+    try:
+        Paraphrase(model).apply("red boat", make_item_rng(0), TransformContext())
+    except BadInput as error:
+        print(error)
 """
-    done = in_a_process(code, target)
-    assert "needs its own code (auto_map), which is never run" in done.stdout, done.stderr
+    done = in_a_process(code, *targets)
+    answers = done.stdout.splitlines()
+    assert len(answers) == len(targets), done.stderr
+    assert all("needs its own code (auto_map), which is never run" in answer for answer in answers), answers
     assert not (tmp_path / "ran").exists()
 
 

@@ -284,16 +284,15 @@ def find_pairs_by_walk(variable: Values, control: Values, tolerance: float) -> t
     """
     rows = np.flatnonzero(~np.isnan(np.column_stack([variable, control])).any(axis=1))
     rows = rows[np.argsort(control[rows].sum(axis=1), kind="stable")]
-    firsts, seconds = [], []
+    found = [np.zeros((0, 2), np.int64)]
     for i, a in enumerate(rows):
         right = rows[i + 1 :]
         left = rows[i - 1 :: -1] if i else rows[::-1]
         for side in (right, left):
-            for b in side:
-                if (np.abs(control[a] - control[b]) > tolerance).any():
-                    break
-                difference = variable[a] - variable[b]
-                if (difference >= 0).all() and (difference > 0).any():
-                    firsts.append(int(a))
-                    seconds.append(int(b))
-    return np.array(firsts, dtype=np.int64), np.array(seconds, dtype=np.int64)
+            stops = np.flatnonzero((np.abs(control[a] - control[side]) > tolerance).any(axis=1))
+            near = side[: stops[0]] if len(stops) else side
+            differences = variable[a] - variable[near]
+            second = near[(differences >= 0).all(axis=1) & (differences > 0).any(axis=1)]
+            found.append(np.column_stack([np.full_like(second, a), second]))
+    first, second = np.concatenate(found).T
+    return first, second
