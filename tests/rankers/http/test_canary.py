@@ -109,7 +109,7 @@ def test_the_canary_is_in_no_file_and_no_stream(folder, tmp_path):
             ]
             asked = f"mine=llm(url='{url.format('llm')}/completions', key_env='CANARY_KEY', retries=0, timeout=5)"
             words = ["rank", "--data", str(folder), "--ranker", asked, "--write-run", str(tmp_path / "a.run"), "-v"]
-            commands += [words, [*words, "--keep-going"]]
+            commands.append([*words, "--keep-going"] if number % 2 else words)
         (tmp_path / "commands.json").write_text(json.dumps(commands))
         (tmp_path / "temporary").mkdir()
         env = os.environ | {
