@@ -27,7 +27,9 @@ def test_queries_and_documents_are_enough_for_a_verdict_on_stability(shaketable,
     tasks = ("agreement", "query_typos(draws=1)", "query_variation", "fusion", "probes(max_documents=10)")
     tasks += ("document_attack(recipes=('query_insertion',), queries=3)",)
     named = [word for task in tasks for word in ("--task", task)]
-    done = shaketable("audit", *files, "--ranker", "bm25", "--ranker", "ql", *named, "--json", "a.json", "--depth", "20")
+    done = shaketable(
+        "audit", *files, "--ranker", "bm25", "--ranker", "ql", *named, "--json", "a.json", "--depth", "20"
+    )
     assert done.code == 0, done.err
     results = {result["task"]: result for result in json.loads(Path("a.json").read_text())["results"]}
     assert {*results} == {"agreement", "query-typos", "query-variation", "fusion", "probes", "document-attack"}

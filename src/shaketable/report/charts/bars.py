@@ -35,13 +35,13 @@ def draw_bars(plot: Plot) -> Any:
         .mark_bar()
         .encode(y=y, x=x, color=plot.encode_color(alt.Legend(offset=8) if grouped else None), **offset)
     )
-    zero = make_chart([{"y": 0}]).mark_rule(color="currentColor", opacity=0.5, aria=False).encode(x="y:Q")
+    zero = make_chart([{"y": 0}]).mark_rule(color="currentColor", opacity=0.5, aria=False).encode(x=alt.X("y:Q"))
     layers = [add_hints(bars), zero]
     if "low" in frame:
         rule = make_chart(frame.dropna(subset=["low", "high"]).to_dict("records")).mark_rule(
             color="currentColor", strokeWidth=1.3, aria=False
         )
-        layers.append(rule.encode(y=y, x="low:Q", x2="high:Q", **offset))
+        layers.append(rule.encode(y=y, x=alt.X("low:Q"), x2=alt.X2("high:Q"), **offset))
     high = len(categories) * (10 * len(plot.series) + 8 if grouped else 22)
     return alt.layer(*layers).properties(width=CHART_WIDTH_PX - 100, height=high)
 
@@ -66,12 +66,14 @@ def draw_distribution(plot: Plot) -> Any:
     boxes = chart.mark_bar(opacity=0.75).encode(
         y=y,
         x=alt.X("q1:Q", title=title, axis=axis),
-        x2="q3:Q",
+        x2=alt.X2("q3:Q"),
         color=plot.encode_color(alt.Legend(offset=8) if offset else None),
         **offset,
     )
     plain = {"color": "currentColor", "aria": False}
-    whiskers = chart.mark_rule(opacity=0.6, **plain).encode(y=y, x=alt.X("p5:Q", title=title), x2="p95:Q", **offset)
+    whiskers = chart.mark_rule(opacity=0.6, **plain).encode(
+        y=y, x=alt.X("p5:Q", title=title), x2=alt.X2("p95:Q"), **offset
+    )
     medians = chart.mark_tick(thickness=2, **plain).encode(y=y, x=alt.X("y:Q", title=title), **offset)
     high = len(categories) * (14 * max(1, len(plot.series)) + 8)
     return alt.layer(whiskers, add_hints(boxes), medians).properties(width=CHART_WIDTH_PX - 100, height=high)
@@ -106,7 +108,7 @@ def draw_heatmap(plot: Plot) -> Any:
     cells = plot.build_chart(frame).mark_rect(stroke="#ffffff", strokeWidth=1, strokeOpacity=0.6)
     cells = cells.encode(x=x, y=y, fill=alt.Fill("fill:N", scale=None))
     numbers = make_chart(frame.to_dict("records")).mark_text(aria=False)
-    numbers = numbers.encode(x=x, y=y, text="text:N", color=alt.Color("ink:N", scale=None))
+    numbers = numbers.encode(x=x, y=y, text=alt.Text("text:N"), color=alt.Color("ink:N", scale=None))
     return alt.layer(add_hints(cells), numbers).properties(width=len(columns) * width, height=len(rows) * 26)
 
 
@@ -162,6 +164,6 @@ def draw_diverging(plot: Plot) -> Any:
     x = alt.X("left:Q", title=plot.names["y"], scale=scale, axis=alt.Axis(grid=True, domain=False, tickCount=5))
     fills = alt.Scale(domain=plot.series, range=[GAIN_COLOR, NEUTRAL_COLOR, LOSS_COLOR][: len(plot.series)])
     color = alt.Color("color:N", scale=fills, legend=alt.Legend(offset=8), title=None)
-    bars = plot.build_chart(frame).mark_bar().encode(y=y, x=x, x2="right:Q", color=color)
-    zero = make_chart([{"y": 0}]).mark_rule(color="currentColor", opacity=0.5, aria=False).encode(x="y:Q")
+    bars = plot.build_chart(frame).mark_bar().encode(y=y, x=x, x2=alt.X2("right:Q"), color=color)
+    zero = make_chart([{"y": 0}]).mark_rule(color="currentColor", opacity=0.5, aria=False).encode(x=alt.X("y:Q"))
     return alt.layer(add_hints(bars), zero).properties(width=CHART_WIDTH_PX - 100, height=len(categories) * 22)

@@ -37,7 +37,7 @@ def draw_lines(plot: Plot) -> Any:
     if "low" in frame:
         bands = make_chart(frame.dropna(subset=["low", "high"]).to_dict("records")).mark_area(opacity=0.13, aria=False)
         low = plot.encode_y_axis(domain=span, nice=False, field="low")
-        layers.append(bands.encode(x=x, y=low, y2="high:Q", color=plot.encode_color()))
+        layers.append(bands.encode(x=x, y=low, y2=alt.Y2("high:Q"), color=plot.encode_color()))
     layers.append(
         plot.build_chart(frame).mark_line(strokeWidth=2, aria=False).encode(x=x, y=y, color=plot.encode_color())
     )
@@ -50,7 +50,7 @@ def draw_lines(plot: Plot) -> Any:
             x=frame["x"].max(), y=spread_values(list(ends["y"]), 13 / height * (span[1] - span[0]), span)
         )
         names = make_chart(ends.to_dict("records")).mark_text(align="left", dx=8, limit=150, aria=False)
-        layers.append(names.encode(x=x, y=y, text="color:N", color=plot.encode_color()))
+        layers.append(names.encode(x=x, y=y, text=alt.Text("color:N"), color=plot.encode_color()))
     return alt.layer(*layers).properties(width=CHART_WIDTH_PX - 60, height=height)
 
 
@@ -107,7 +107,7 @@ def draw_scatter(plot: Plot) -> Any:
     if "join" in frame:
         lines = plot.build_chart(frame.assign(position=range(len(frame))).dropna(subset="join"))
         line = lines.mark_line(strokeWidth=1.2, opacity=0.6, color=NEUTRAL_COLOR, aria=False)
-        layers.append(line.encode(x=x, y=y, detail="join:N", order="position:Q"))
+        layers.append(line.encode(x=x, y=y, detail=alt.Detail("join:N"), order=alt.Order("position:Q")))
     marked = frame["mark"].fillna("") != "" if "mark" in frame else frame["x"] != frame["x"]
     size = 60 if len(frame) <= MAX_LABELLED_POINTS else 24
     if "shade" in frame:
@@ -119,22 +119,22 @@ def draw_scatter(plot: Plot) -> Any:
     layers.append(add_hints(points.encode(x=x, y=y, color=color)))
     if marked.any():
         marks = plot.build_chart(frame[marked]).mark_text(fontSize=18, fontWeight="bold", aria=False)
-        layers.append(marks.encode(x=x, y=y, color=color, text="mark:N"))
+        layers.append(marks.encode(x=x, y=y, color=color, text=alt.Text("mark:N")))
     if high:
         lines = plot.build_chart(frame).mark_rule(opacity=0.45, aria=False)
         bottom = plot.encode_y_axis(domain=up, nice=False, field="low")
-        layers.append(lines.encode(x=x, y=bottom, y2="high:Q", color=color))
+        layers.append(lines.encode(x=x, y=bottom, y2=alt.Y2("high:Q"), color=color))
     if wide:
         lines = plot.build_chart(frame).mark_rule(opacity=0.45, aria=False)
         start = alt.X("x_low:Q", title=plot.names["x"], scale=alt.Scale(domain=across, nice=False), axis=axis)
-        layers.append(lines.encode(x=start, x2="x_high:Q", y=y, color=color))
+        layers.append(lines.encode(x=start, x2=alt.X2("x_high:Q"), y=y, color=color))
     if names is not None and alone and len(frame) <= MAX_LABELLED_POINTS:
         lefts = (frame["x"] - across[0]) / (across[1] - across[0]) * CHART_WIDTH_PX
         tops = (up[1] - frame["y"]) / (up[1] - up[0]) * height
         positions = position_labels(list(zip(lefts, tops, strict=True)), list(names))
         for text, (left, top, align) in zip(names, positions, strict=True):
             name = make_chart([{"text": text}]).mark_text(align=align, baseline="middle", limit=170, aria=False)
-            layers.append(name.encode(x=alt.value(left), y=alt.value(top), text="text:N"))
+            layers.append(name.encode(x=alt.value(left), y=alt.value(top), text=alt.Text("text:N")))
     return alt.layer(*layers).properties(width=CHART_WIDTH_PX, height=height)
 
 
@@ -179,14 +179,14 @@ def draw_slope(plot: Plot) -> Any:
             few = len(part) <= MAX_LABELLED_POINTS
             faint = min(most, max(0.3, 8 / len(lines) ** 0.5))
             thin = ends.mark_line(color=color, strokeWidth=1.6 if few else 0.9, opacity=faint)
-            layers.append(add_hints(thin.encode(x=x, y=y, detail="line:N")))
+            layers.append(add_hints(thin.encode(x=x, y=y, detail=alt.Detail("line:N"))))
             if few:
                 layers.append(ends.mark_circle(color=color, size=26, opacity=most, aria=False).encode(x=x, y=y))
         for role, left, align in (("x", 0, "left"), ("y", width, "right")):
             head = make_chart([{"text": plot.names[role]}]).mark_text(
                 align=align, dy=-12, limit=width // 2 - 4, aria=False
             )
-            layers.append(head.encode(x=alt.value(left), y=alt.value(0), text="text:N"))
+            layers.append(head.encode(x=alt.value(left), y=alt.value(0), text=alt.Text("text:N")))
         below: dict[str, Any] = {"subtitle": counts} if facet else {}
         title = alt.TitleParams(format_cell(facet, 30) if facet else counts, fontWeight="bold", offset=8, **below)
         panels.append(alt.layer(*layers).properties(width=width, height=height, title=title))

@@ -99,7 +99,7 @@ def make_chart(rows: Sequence[Mapping[Any, Any]]) -> Any:
     """Return an Altair chart of these rows, without marks."""
     import altair as alt
 
-    return alt.Chart(alt.InlineData(values=list(rows)))
+    return alt.Chart(alt.InlineData(values=tuple(rows)))  # Altair copies lists each time that a chart is changed
 
 
 def add_hints(chart: Any) -> Any:
