@@ -13,7 +13,8 @@ audit: $(VENV)/.core            ## audit the default rankers on the bundled samp
 test: $(VENV)/.everything       ## lint, types and all tests, side by side
 	$(MAKE) --no-print-directory --jobs 2 lint tests
 
-tests: $(VENV)/.everything      ## all tests, in parallel; one thread per library, because each core runs a test
+tests: $(VENV)/.everything      ## all tests, in parallel; one thread per library, because each core runs a test; bytecode for the programs that tests start
+	$(BIN)/python -m compileall -q src
 	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 quick: $(VENV)/.everything      ## all tests except those marked slow
