@@ -10,8 +10,9 @@ import ast
 import importlib.util
 import sys
 import sysconfig
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
+from functools import cache
 from hashlib import blake2b
 from operator import attrgetter
 from pathlib import Path
@@ -54,12 +55,22 @@ def fingerprint_module(module: ModuleType, new_modules: Collection[str] = ()) ->
     file = _find_source(module)
     if not _is_local(file):
         raise SourceUnknown("it comes from an installed package")
-    new_files = {Path(path).resolve() for name in new_modules if (path := getattr(sys.modules[name], "__file__", None))}
-    loaded = {Path(path).resolve() for one in [*sys.modules.values()] if (path := getattr(one, "__file__", None))}
+    new_files = _list_files([sys.modules[name] for name in new_modules])
+    loaded = _list_files([*sys.modules.values()])
     whole = blake2b(digest_size=16)
     for path in sorted(_list_local_files(file), key=lambda path: (path != file, path.name, str(path))):
         whole.update(_digest_file(path, is_new=path in new_files or path not in loaded))
     return whole.hexdigest()
+
+
+def _list_files(modules: Iterable[ModuleType]) -> set[Path]:
+    return {_resolve_path(path) for module in modules if (path := getattr(module, "__file__", None))}
+
+
+@cache
+def _resolve_path(path: str) -> Path:
+    """Return a path without links; cached, because a process with torch has thousands of modules."""
+    return Path(path).resolve()
 
 
 def _find_source(module: ModuleType) -> Path:

@@ -103,9 +103,10 @@ def test_the_canary_is_in_no_file_and_no_stream(folder, tmp_path):
             url = f"http://127.0.0.1:{port}/{{}}/{place}/{encoding}/rerank"
             known = "" if place == "models" else "dialect='cohere', pointwise=False, revision='1', "
             settings = f"{known}key_env='CANARY_KEY', retries=0, backoff=0.0, timeout=5)"
-            group = number if place == "models" else number % AUDITS  # a server of "models" ends its audit
+            ends_audit = place in ("models", "json")
+            group = number if ends_audit else number % AUDITS
             spec = f"mine{number}=http(url='{url.format('audit')}', {settings}"
-            audited.setdefault((place == "models", group), []).extend(["--ranker", spec])
+            audited.setdefault((ends_audit, group), []).extend(["--ranker", spec])
             commands.append(["doctor", f"http(url='{url.format('doctor')}', {settings}", "--json", "-"])
             asked = f"mine=llm(url='{url.format('llm')}/completions', key_env='CANARY_KEY', retries=0, timeout=5)"
             words = ["rank", "--data", str(folder), "--ranker", asked, "--write-run", str(tmp_path / "a.run"), "-v"]
@@ -133,7 +134,7 @@ def test_the_canary_is_in_no_file_and_no_stream(folder, tmp_path):
     assert ended.stdout.count("exit code") == len(commands)
     assert "exit code 70" not in ended.stdout, list((tmp_path / "temporary").iterdir())
     results = [path.read_text() for path in tmp_path.glob("out*/results.json")]
-    assert len(results) == AUDITS
+    assert len(results) == AUDITS, [line for line in ended.stderr.splitlines() if line.startswith("shaketable: ")][-10:]
     failures = [str(failure) for text in results for failure in json.loads(text)["results"][0]["failures"]]
     assert len(failures) > len(SERVERS) - 10, "the failures are in the results"
     assert sum("***" in failure for failure in failures) > 20
