@@ -17,6 +17,7 @@ test: $(VENV)/.everything       ## lint, types and all tests, side by side
 TEST_SETTINGS := OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false PYTHONDONTWRITEBYTECODE=
 
 tests: $(VENV)/.everything      ## all tests, in parallel
+	$(BIN)/python -m compileall -q src
 	$(TEST_SETTINGS) $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 quick: $(VENV)/.everything      ## all tests except those marked slow

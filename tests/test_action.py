@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.pages import run_shaketable
+
 ROOT = Path(__file__).resolve().parents[1]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 STEPS: list[dict[str, Any]] = ACTION["runs"]["steps"]
@@ -57,10 +59,13 @@ def workspace(tmp_path: Path) -> Path:
     folder = tmp_path / "workspace"
     (folder / "tools").mkdir(parents=True)
     (folder / "shaketable.toml").write_text("max-queries = 5\n")
-    program = folder / "tools" / "shaketable"
-    program.write_text(f"#!/bin/sh\nexec '{sys.executable}' -c 'from shaketable.cli import main; main()' \"$@\"\n")
-    program.chmod(0o755)
     return folder
+
+
+def write_program(workspace: Path, script: str) -> None:
+    program = workspace / "tools" / "shaketable"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
 
 
 def run_audit_step(workspace: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
@@ -78,49 +83,64 @@ def run_audit_step(workspace: Path, **inputs: str) -> subprocess.CompletedProces
     return subprocess.run([*BASH, script], cwd=workspace, env=env, capture_output=True, text=True)
 
 
-def run_small_audit(workspace: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
-    small = {"data": "sample", "rankers": "bm25\nmine=ql\n", "tasks": "effectiveness"}
-    return run_audit_step(workspace, **small | inputs)
+SMALL = {"data": "sample", "rankers": "bm25\nmine=ql\n", "tasks": "effectiveness"}
 
 
 @pytest.mark.slow
 def test_gates_decide_the_exit_code_and_fill_the_summary(workspace):
+    write_program(workspace, f"exec '{sys.executable}' -c 'from shaketable.cli import main; main()' \"$@\"")
     (workspace / "summary.md").write_text("an earlier summary\n")
-    passed = run_small_audit(workspace, require="nDCG@10>=0.01\n\n  mine.nDCG@10>=0.02\n")
-    assert passed.returncode == 0, passed.stderr
+    gates = "nDCG@10>=0.01\n\n  mine.nDCG@10>=0.999\n"
+    failed = run_audit_step(workspace, **SMALL, require=gates, out="failed audit")
+    assert failed.returncode == 1, failed.stderr
     summary = (workspace / "summary.md").read_text()
     assert summary.startswith("an earlier summary\n### Robustness of 2 rankers on sample")
-    assert summary.count(">=0.0") == 2
-    assert (workspace / "shaketable-audit" / "report.html").is_file()
-    failed = run_small_audit(workspace, require="nDCG@10>=0.999", out="failed audit")
-    assert failed.returncode == 1, failed.stderr
-    assert "1 of 1 gates fail" in (workspace / "summary.md").read_text()
+    assert "1 of 2 gates fail" in summary
+    assert summary.count(">=0.") == 2
     assert (workspace / "failed audit" / "report.html").is_file()
 
 
+@pytest.mark.parametrize("code", [0, 1, 2, 70])
+def test_the_step_ends_with_the_exit_code_of_the_program(workspace, code):
+    write_program(workspace, f"exit {code}")
+    assert run_audit_step(workspace, **SMALL).returncode == code
+
+
+@pytest.fixture
+def run_command_of_step(workspace, monkeypatch):
+    """Return a function that runs, in this process, the command that the audit step makes of inputs."""
+    write_program(workspace, "printf '%s\\0' \"$@\" > tools/arguments")
+    monkeypatch.chdir(workspace)
+
+    def run(**inputs: str) -> int:
+        ended = run_audit_step(workspace, **SMALL | inputs)
+        assert ended.returncode == 0, ended.stderr
+        assert list(workspace.rglob("owned")) == []
+        words = (workspace / "tools" / "arguments").read_text().split("\0")[:-1]
+        return run_shaketable([*words, f"--summary={workspace / 'summary.md'}"])
+
+    return run
+
+
 @pytest.mark.slow
-def test_without_rules_the_default_gate_decides(workspace):
+def test_without_rules_the_default_gate_decides(workspace, run_command_of_step):
     (workspace / "mine.py").write_text("def score(query, texts):\n    return [0.0] * len(texts)\n")
-    ended = run_small_audit(workspace, rankers="bm25\nmine=./mine.py:score")
-    assert ended.returncode == 1, ended.stderr
+    assert run_command_of_step(rankers="bm25\nmine=./mine.py:score") == 1
     assert "ranks by itself" in (workspace / "summary.md").read_text()
 
 
 @pytest.mark.slow
-def test_names_of_files_with_hostile_words_stay_names(workspace):
+def test_names_of_files_with_hostile_words_stay_names(workspace, run_command_of_step):
     rules, out = "$(touch owned) `touch owned` '.toml", '"; touch owned; $(touch owned)'
     (workspace / rules).write_text('[[fail_if]]\nfinding = "nDCG@10"\nbelow = 0.01\n')
-    ended = run_small_audit(workspace, rules=rules, out=out)
-    assert ended.returncode == 0, ended.stderr
+    assert run_command_of_step(rules=rules, out=out) == 0
     assert (workspace / out / "report.html").is_file()
     assert list(workspace.rglob("owned")) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["data", "rankers", "tasks", "require", "rules", "budget"])
-def test_a_hostile_input_is_refused_as_a_text(workspace, name):
-    ended = run_small_audit(workspace, **{name: f"--out=owned\n{HOSTILE}"})
-    assert ended.returncode == 2, ended.stderr
-    assert "Traceback" not in ended.stderr
+def test_a_hostile_input_is_refused_as_a_text(workspace, run_command_of_step, capsys, name):
+    assert run_command_of_step(**{name: f"--out=owned\n{HOSTILE}"}) == 2
+    assert "Traceback" not in capsys.readouterr().err
     assert list(workspace.rglob("owned")) == []
     assert not (workspace / "shaketable-audit").exists()

@@ -12,6 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -34,6 +35,7 @@ def words(text: str) -> list[str]:
     return re.findall(r"[a-z0-9]+", text.lower())
 
 
+@cache
 def grams(text: str) -> Counter[str]:
     return Counter(word[i : i + 4] for w in words(text) for word in [f"^{w}$"] for i in range(max(1, len(word) - 3)))
 

@@ -32,7 +32,7 @@ def ranker(tmp_path: Path) -> tuple[str, str]:
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("rule", ["{}x<=1", "nobody.{}<=1", "accuracy of the weather>=0.5"], ids=str)
 def test_an_unknown_finding_is_refused_before_the_run(shaketable, ranker, tmp_path, command, rule):
-    words = (*COMMANDS[command], *ranker, "--max-queries", "15", "--require", rule.format(REPORTED[command]))
+    words = (*COMMANDS[command], *ranker, "--max-queries", "4", "--require", rule.format(REPORTED[command]))
     assert "is called" in shaketable(*words).complaint()
     assert not (tmp_path / "called").exists()
     assert not (tmp_path / f"shaketable-{command}").exists()

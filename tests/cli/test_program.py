@@ -40,15 +40,23 @@ def run(words: Sequence[object], home: Path, **settings: str) -> tuple[int, str,
     return program.returncode, out.decode(), err.decode()
 
 
-def audit(ranker: str, *words: str) -> list[str]:
-    return ["audit", "--data", "sample", "--max-queries", "3", "--task", "variance", "--ranker", ranker, *words]
+def audit(data: object, ranker: str, *words: str) -> list[str]:
+    task = ("--max-queries", "3", "--task", "variance")
+    return ["audit", "--data", str(data), *task, "--ranker", ranker, *words]
+
+
+@pytest.fixture
+def trees(folder: Path) -> list[str]:
+    """A tiny collection with its lists, so that no program builds an index."""
+    (folder / "first.run").write_text("q1 Q0 d4 1 2 m\nq1 Q0 d5 2 1 m\nq2 Q0 d5 1 2 m\nq3 Q0 d3 1 2 m\n")
+    return [str(folder), "--candidates", str(folder / "first.run")]
 
 
 ASCII_ONLY = {"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": ""}
 
 
 def test_a_terminal_without_unicode(tmp_path: Path) -> None:
-    for words in (["list", "rankers"], ["list", "tasks"], ["doctor", "sample"], audit("bm25", "--tables")):
+    for words in (["list", "rankers"], audit("sample", "bm25", "--tables")):
         code, out, err = run(words, tmp_path, **ASCII_ONLY)
         assert code == 0, (words, err)
         assert out.isascii()
@@ -63,8 +71,10 @@ def test_a_terminal_without_unicode(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("gate", [(), ("--gate",)])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_signals_end_with_the_sentence_of_an_interrupt(tmp_path: Path, number: int, gate: tuple[str, ...]) -> None:
-    with start(audit("tests.faults.rude:Waits", *gate), tmp_path) as program:
+def test_signals_end_with_the_sentence_of_an_interrupt(
+    tmp_path: Path, trees: list[str], number: int, gate: tuple[str, ...]
+) -> None:
+    with start(audit(trees[0], "tests.faults.rude:Waits", *trees[1:], *gate), tmp_path) as program:
         assert program.stderr is not None
         for line in program.stderr:
             if line.startswith(b"asked"):
@@ -80,22 +90,22 @@ def test_signals_end_with_the_sentence_of_an_interrupt(tmp_path: Path, number: i
 
 
 @pytest.mark.parametrize("gate", [("--gate",), ("--require", "AP>=0")])
-def test_a_gate_never_passes_without_a_result(tmp_path: Path, gate: tuple[str, ...]) -> None:
-    code, _, err = run(audit("tests.faults.rude:Vanishes", *gate), tmp_path)
+def test_a_gate_never_passes_without_a_result(tmp_path: Path, trees: list[str], gate: tuple[str, ...]) -> None:
+    code, _, err = run(audit(trees[0], "tests.faults.rude:Vanishes", *trees[1:], *gate), tmp_path)
     assert code == 70
     (sentence,) = [line for line in err.splitlines() if line.startswith("shaketable: ")]
     assert "ended with exit code 0 before it had a result" in sentence
     assert not (tmp_path / "shaketable-audit").exists()
 
 
-def test_a_gate_that_fails_is_no_success_whatever_happens_at_the_end(tmp_path: Path) -> None:
-    assert run(audit("tests.faults.rude:VanishesLater", "--require", "AP>=0.99"), tmp_path)[0] == 1
-    assert run(audit("bm25", "--require", "AP>=0"), tmp_path)[0] == 0
-    assert run(audit("bm25", "--require", "AP>="), tmp_path)[0] == 2
+def test_a_gate_that_fails_is_no_success_whatever_happens_at_the_end(tmp_path: Path, trees: list[str]) -> None:
+    words = audit(trees[0], "tests.faults.rude:VanishesLater", *trees[1:], "--require")
+    assert run([*words, "AP>=0.99"], tmp_path)[0] == 1
+    assert run([*words, "AP>="], tmp_path)[0] == 2
 
 
-def test_a_killed_supervisor_takes_its_child_with_it(tmp_path: Path) -> None:
-    with start(audit("tests.faults.rude:Waits", "--gate"), tmp_path) as program:
+def test_a_killed_supervisor_takes_its_child_with_it(tmp_path: Path, trees: list[str]) -> None:
+    with start(audit(trees[0], "tests.faults.rude:Waits", *trees[1:], "--gate"), tmp_path) as program:
         assert program.stderr is not None
         for line in program.stderr:
             if line.startswith(b"asked"):
@@ -105,18 +115,18 @@ def test_a_killed_supervisor_takes_its_child_with_it(tmp_path: Path) -> None:
     assert b"stopped while scoring" in rest
 
 
-def test_a_killed_child_is_reported(tmp_path: Path) -> None:
+def test_a_killed_child_is_reported(tmp_path: Path, trees: list[str]) -> None:
     (tmp_path / "killed.py").write_text(
         "import os, signal\nclass Killed:\n    name = 'killed'\n    def score(self, slates):\n"
         "        os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    code, _, err = run(audit("killed.py:Killed", "--gate"), tmp_path)
+    code, _, err = run(audit(trees[0], "killed.py:Killed", *trees[1:], "--gate"), tmp_path)
     assert code == 128 + signal.SIGKILL
     assert "shaketable: SIGKILL ended the process; no gate was evaluated" in err
 
 
-def test_a_gated_command_names_its_settings_once(tmp_path: Path) -> None:
+def test_a_gated_command_that_passes_names_its_settings_once(tmp_path: Path) -> None:
     (tmp_path / "shaketable.toml").write_text("seed = 3\n")
-    code, _, err = run(audit("bm25", "--require", "bm25.gMAP>=0"), tmp_path)
+    code, _, err = run(audit("sample", "bm25", "--require", "bm25.gMAP>=0"), tmp_path)
     assert code == 0, err
     assert err.count("Settings from shaketable.toml.") == 1

@@ -146,10 +146,11 @@ def test_search_is_scoring_and_sorting(
 @pytest.mark.parametrize("model", MODELS)
 def test_skipped_documents_are_not_among_the_best(model: Lexical) -> None:
     """A collection large enough for several windows and every way through the search, with many ties."""
-    texts = {f"d{i}": text for i, text in enumerate(zipf(1, 3 * kernels.WINDOW_DOCUMENTS, 20))}
-    queries = [*zipf(2, 12, 8), "w0 w1 w2 w3", "w399 w0", "w0 w0 w0 w1", "w5"]
+    texts = {f"d{i}": text for i, text in enumerate(zipf(1, 2 * kernels.WINDOW_DOCUMENTS + 100, 20))}
+    queries = [*zipf(2, 4, 8), "w0 w1 w2 w3", "w399 w0", "w0 w0 w0 w1", "w5"]
     ranker = plain(model).open(collection(texts))
-    scored = ranker.score([Slate(query, tuple(map(Doc, texts.values()))) for query in queries])
+    docs = tuple(map(Doc, texts.values()))
+    scored = ranker.score([Slate(query, docs) for query in queries])
     words = {docno: set(text.split()) for docno, text in texts.items()}
     expected = []
     for query, scores in zip(queries, scored, strict=True):

@@ -102,7 +102,7 @@ def make_chart(rows: Sequence[Mapping[Any, Any]]) -> Any:
     """
     import altair as alt
 
-    return alt.Chart(alt.InlineData(values=list(rows)))
+    return alt.Chart(alt.InlineData(values=tuple(rows)))  # Altair copies lists each time that a chart is changed
 
 
 def add_hints(chart: Any) -> Any:
