@@ -41,7 +41,7 @@ def write_files(folder: Path, runs: int, queries: int) -> list[Path]:
 
 def main() -> int:
     quick = parse_quick(__doc__)
-    runs, queries = (4, 50) if quick else (200, 10_000)
+    runs, queries = (2, 5) if quick else (200, 10_000)
     with tempfile.TemporaryDirectory() as folder:
         qrels, *paths = write_files(Path(folder), runs, queries)
         words = ["evaluate", "--qrels", qrels, "--html", f"{folder}/page.html", "--csv", f"{folder}/tables"]

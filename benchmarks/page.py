@@ -23,7 +23,7 @@ import shaketable as st
 from shaketable.report.page import MAX_PAGE_BYTES
 
 INTERACTIVE_LIMIT_S = 1.0
-WINDOWS = 5
+WINDOWS, QUICK_WINDOWS, QUICK_QUERIES = 5, 1, 5
 RANKERS = {
     "bm25": "bm25",
     "ql": "ql",
@@ -46,14 +46,16 @@ def main() -> int:
         return 0
     with tempfile.TemporaryDirectory() as folder:
         os.environ["SHAKETABLE_HOME"] = str(Path(folder, "home"))
-        audit = st.audit("sample", RANKERS, tasks)
+        audit = st.audit("sample", RANKERS, tasks, max_queries=QUICK_QUERIES if quick else None)
         path = Path(folder, "report.html")
         path.write_text(audit.to_html(), encoding="utf-8")
         size = path.stat().st_size
-        seconds = [open_page(path) for _ in range(WINDOWS)]
+        seconds = [open_page(path) for _ in range(QUICK_WINDOWS if quick else WINDOWS)]
     median = statistics.median(seconds)
     print(f"page size            {size / 1e6:5.2f} MB, limit {MAX_PAGE_BYTES / 1e6:.0f} MB ({len(RANKERS)} rankers)")
-    print(f"time to interactive  {median:5.2f} s, limit {INTERACTIVE_LIMIT_S:.0f} s (median of {WINDOWS}; ", end="")
+    print(
+        f"time to interactive  {median:5.2f} s, limit {INTERACTIVE_LIMIT_S:.0f} s (median of {len(seconds)}; ", end=""
+    )
     print(f"slowest {max(seconds):.2f} s)")
     return judge_limits(size <= MAX_PAGE_BYTES and median <= INTERACTIVE_LIMIT_S, quick)
 

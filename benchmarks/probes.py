@@ -112,7 +112,7 @@ def main() -> int:
     quick, folder = given.quick, given.data
     is_fast = compare_matching(*((500, 50) if quick else (POOL_SIZE, PART_SIZE)))
     if quick:
-        measure_suite("sample", "light", max_documents=20)
+        measure_suite("sample", "light", max_documents=5)
         return judge_limits(is_fast, quick)
     if not folder.exists():
         print(f"the suite is not measured: {folder} does not exist")

@@ -30,10 +30,17 @@ def test_a_page_is_what_its_script_makes_of_its_rows(script):
     assert page.path.read_text(encoding="utf-8") == page.render(), f"python -m evidence.{script} --render"
 
 
+@pytest.fixture(scope="module")
+def shared_home(tmp_path_factory):
+    """A home for all pages, because many of them read the same collections."""
+    return tmp_path_factory.mktemp("home")
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"real data is not at {DATA}")
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_guarded_rows_come_out_the_same(script):
+def test_guarded_rows_come_out_the_same(script, shared_home, monkeypatch):
+    monkeypatch.setenv("SHAKETABLE_HOME", str(shared_home))
     page = find_page(script)
     guards = [guard for guard in page.guards if not guard.slow]
     if not guards:

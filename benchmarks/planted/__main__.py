@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.planted import __doc__ as description
 from benchmarks.planted import tables
-from benchmarks.planted.audits import AuditRow, open_collection, run_points
+from benchmarks.planted.audits import AuditRow, Workers, open_collection, run_points
 from benchmarks.planted.bases import BaseRanker, Level
 from benchmarks.planted.budgets import QUICK_SHARES, SHARES, check_budgets, describe_budgets, draw_points, limit_points
 from benchmarks.planted.design import (
@@ -34,7 +34,7 @@ AUDITS, SOUND, BUDGET, GATE, COVERAGE, POWER = PARTS = ("audits", "sound", "budg
 DEFAULT_SHARE = 0.4
 """The share of the flawed audits that fits into an hour on two cores."""
 TRIALS = {GATE: 400, COVERAGE: 2000, POWER: 400}
-QUICK_DIVISOR, QUICK_AUDITS, QUICK_TASKS = 100, 1, ("effectiveness", "query_typos(draws=1)")
+QUICK_DIVISOR, QUICK_AUDITS, QUICK_TASKS = 200, 1, ("effectiveness", "query_typos(draws=1)")
 """Sizes that show within seconds that the benchmark works."""
 
 
@@ -52,7 +52,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--page", type=Path, help="a Markdown file for the tables")
     options = parser.parse_args(arguments)
     started = time.perf_counter()
-    limits = [limit for part in options.part for limit in RUN_PART[part](options)]
+    with Workers(1 if options.quick else options.workers) as options.workers:
+        limits = [limit for part in options.part for limit in RUN_PART[part](options)]
     show(["Limits", *map(str, limits)])
     if options.page:
         write_page(options)

@@ -31,7 +31,6 @@ from shaketable.api.ranker_names import RankerLike
 RESULTS_FILE, TWINS_FOLDER = "audits.jsonl", "twins"
 FIRST_STAGE = "bm25"
 MAX_AUDITS_PER_WORKER = 20
-"""Workers are replaced after this many audits each, because their memory grows; new workers build their caches."""
 
 
 @dataclass(frozen=True)
@@ -130,24 +129,58 @@ def start_worker() -> None:
     Finalize(None, shutil.rmtree, (folder, True), exitpriority=1)
 
 
+class Workers:
+    """Worker processes for all parts of a run, because each process opens the collections again.
+
+    They are replaced after `MAX_AUDITS_PER_WORKER` audits each, because their memory grows.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.count, self._audits = count, 0
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    @property
+    def pool(self) -> ProcessPoolExecutor:
+        """The present processes."""
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(self.count, multiprocessing.get_context("spawn"), start_worker)
+        return self._pool
+
+    def run_audits(self, points: Sequence[Point], folder: Path, tasks: Sequence[str]) -> Iterator[AuditRow]:
+        """Yield the result of each audit as soon as it ends."""
+        limit = self.count * MAX_AUDITS_PER_WORKER
+        while points:
+            if self._audits == limit:  # an executor that replaces its workers itself hangs in Python 3.11
+                self.close()
+            free = limit - self._audits
+            batch, points = points[:free], points[free:]
+            self._audits += len(batch)
+            for done in as_completed(self.pool.submit(run_point, point, folder, tasks) for point in batch):
+                yield done.result()
+
+    def close(self) -> None:
+        """End the present processes."""
+        if self._pool is not None:
+            self._pool.shutdown()
+        self._pool, self._audits = None, 0
+
+
 def run_points(
-    points: Sequence[Point], folder: Path, workers: int, notify: Callable[[str], None], tasks: Sequence[str] = ()
+    points: Sequence[Point], folder: Path, workers: Workers, notify: Callable[[str], None], tasks: Sequence[str] = ()
 ) -> Iterator[AuditRow]:
     """Yield the result of each audit, from the file of results if it is there."""
     known = read_rows(folder)
     yield from (known[point] for point in points if point in known)
     todo = [point for point in points if point not in known]
-    context = multiprocessing.get_context("spawn")
-    count, batch = 0, workers * MAX_AUDITS_PER_WORKER
     with (folder / RESULTS_FILE).open("a", encoding="utf-8") as out:
-        # a new pool per batch limits memory; an executor that replaces its workers itself hangs in Python 3.11
-        for start in range(0, len(todo), batch):
-            with ProcessPoolExecutor(workers, context, start_worker) as pool:
-                for done in as_completed(
-                    pool.submit(run_point, point, folder, tasks) for point in todo[start : start + batch]
-                ):
-                    row, count = done.result(), count + 1
-                    out.write(row.to_json() + "\n")
-                    out.flush()
-                    notify(f"{count}/{len(todo)} {row.point.key}: {row.reading.headline}, {row.seconds:.0f} s")
-                    yield row
+        for count, row in enumerate(workers.run_audits(todo, folder, tasks), 1):
+            out.write(row.to_json() + "\n")
+            out.flush()
+            notify(f"{count}/{len(todo)} {row.point.key}: {row.reading.headline}, {row.seconds:.0f} s")
+            yield row

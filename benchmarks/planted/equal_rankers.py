@@ -10,13 +10,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from multiprocessing import get_context
 
 import numpy as np
-from benchmarks.planted.audits import open_collection, start_worker
+from benchmarks.planted.audits import Workers, open_collection
 from benchmarks.planted.bases import UNJUDGED, KnownTexts, Level, draw_normals
 from benchmarks.planted.design import MAX_QUERIES, SAMPLE
 from benchmarks.planted.reading import RANKER, read_verdict
@@ -68,16 +66,15 @@ class EqualRankersRate:
         return exact_interval(self.failed, self.trials)
 
 
-def measure_equal_rankers(trials: int, workers: int) -> list[EqualRankersRate]:
+def measure_equal_rankers(trials: int, workers: Workers) -> list[EqualRankersRate]:
     """Return the failure rate of the gate at each base level."""
     rates = []
-    with ProcessPoolExecutor(workers, get_context("spawn"), start_worker) as pool:
-        for level in LEVELS:
-            outcomes = list(pool.map(partial(run_trial, level), range(trials), chunksize=max(1, trials // 20)))
-            failed = [reasons for headline, reasons in outcomes if headline == "FAILED"]
-            undecided = sum(headline == "INCONCLUSIVE" for headline, _ in outcomes)
-            reasons = Counter(reason for some in failed for reason in some)
-            rates.append(EqualRankersRate(level, trials, len(failed), undecided, dict(reasons.most_common())))
+    for level in LEVELS:
+        outcomes = list(workers.pool.map(partial(run_trial, level), range(trials), chunksize=max(1, trials // 20)))
+        failed = [reasons for headline, reasons in outcomes if headline == "FAILED"]
+        undecided = sum(headline == "INCONCLUSIVE" for headline, _ in outcomes)
+        reasons = Counter(reason for some in failed for reason in some)
+        rates.append(EqualRankersRate(level, trials, len(failed), undecided, dict(reasons.most_common())))
     return rates
 
 

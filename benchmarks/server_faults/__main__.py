@@ -172,8 +172,8 @@ def main() -> None:
     quick = parser.parse_args().quick
     os.environ["NO_PROXY"] = "127.0.0.1"
     met = [
-        examine_servers(6 if quick else 1),
-        simulate_fail_open(8 if quick else 200),
+        examine_servers(10 if quick else 1),
+        simulate_fail_open(2 if quick else 200),
         simulate_watch(4 if quick else 400),
         simulate_drift(1 if quick else 10),
     ]

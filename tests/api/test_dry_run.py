@@ -22,7 +22,7 @@ from tests.servers import Server, cohere, running
 
 pytestmark = pytest.mark.slow
 
-TASKS = ("agreement", "query_typos(draws=2)", "query_variation(depths=(10,))", "probes(max_documents=20)")
+TASKS = ("agreement", "query_typos(draws=2)", "query_variation(depths=(10,))", "probes(max_documents=6)")
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Counting:
 
 @pytest.mark.parametrize("pointwise", [True, False])
 def test_what_is_planned_is_what_is_asked(pointwise):
-    options = {"max_queries": 6, "depth": 20}
+    options = {"max_queries": 3, "depth": 20}
     planned = Counting(pointwise)
     told = dry_run("sample", {"counting": planned}, TASKS, **options)
     assert planned.asked == 0, "nothing is asked, and so nothing is paid for"

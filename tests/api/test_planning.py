@@ -60,6 +60,22 @@ def run(ranker, budget, tasks=SOME_TASKS, **options):
     return st.audit("sample", {"bm25": "bm25", "counting": ranker}, tasks, budget=budget, runs=False, **options)
 
 
+@pytest.fixture(scope="module")
+def run_once(tmp_path_factory):
+    """The audit of each budget, made once: all tests below read the same ones."""
+    made = {}
+
+    def get(budget):
+        if budget not in made:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("SHAKETABLE_HOME", str(tmp_path_factory.mktemp("home")))
+                ranker = Counting()
+                made[budget] = run(ranker, budget), ranker.asked
+        return made[budget]
+
+    return get
+
+
 def list_numbers(audit):
     return [(one.ranker, one.task, one.name, one.where, one.value, one.low, one.high, one.n) for one in audit.findings]
 
@@ -272,10 +288,9 @@ class TestPlan:
 
 class TestAudit:
     @pytest.mark.parametrize("pairs", [1_200, 3_000, 9_000])
-    def test_the_number_of_pairs_is_a_hard_limit(self, pairs):
-        ranker = Counting()
-        audit = run(ranker, pairs)
-        assert ranker.asked <= pairs
+    def test_the_number_of_pairs_is_a_hard_limit(self, pairs, run_once):
+        audit, asked = run_once(pairs)
+        assert asked <= pairs
         assert audit.provenance["plan"]["used pairs"] <= pairs
         assert audit.provenance["plan"]["pairs"] == pairs
 
@@ -286,8 +301,8 @@ class TestAudit:
         lists = 25 * 20 * 4  # consistency always asks again
         assert again.asked <= lists
 
-    def test_what_is_left_out_cannot_pass(self):
-        audit = run(Counting(), 1_200)
+    def test_what_is_left_out_cannot_pass(self, run_once):
+        audit, _ = run_once(1_200)
         left_out = audit.provenance["plan"]["left out"]
         (verdict,) = (one for one in audit.verdict.ranker_verdicts if one.ranker == "counting")
         assert left_out
@@ -296,27 +311,28 @@ class TestAudit:
                 assert verdict.facet_cells[facet].status != "pass"
         assert audit.verdict.outcome != "passed"
 
-    def test_a_test_that_is_decided_asks_no_more_and_others_go_on(self):
-        audit = run(Counting(), 9_000)
+    def test_a_test_that_is_decided_asks_no_more_and_others_go_on(self, run_once):
+        audit, _ = run_once(9_000)
         sizes = {one.name: one.n for one in audit.findings if one.ranker == "counting" and one.facet == DOCUMENT_FORM}
         assert min(sizes.values()) <= 24 < max(sizes.values())
 
-    def test_no_limit_is_the_whole_audit(self):
-        audit = run(Counting(), None)
+    def test_no_limit_is_the_whole_audit(self, run_once):
+        audit, _ = run_once(None)
         assert "plan" not in audit.provenance
         assert {one.n for one in audit.findings if one.name.startswith("drop(")} == {50}
 
-    def test_audits_of_different_budgets_are_compared_on_their_common_queries(self):
-        few, many = run(Counting(), 3_000), run(Counting(), 3_600)
+    def test_audits_of_different_budgets_are_compared_on_their_common_queries(self, run_once):
+        (few, _), (many, _) = run_once(3_000), run_once(3_600)
         assert few.provenance["plan"]["effort"] == many.provenance["plan"]["effort"]
         comparison = st.compare(few, many)
         deltas = [one for one in comparison.findings if one.old.facet == DOCUMENT_FORM]
         assert deltas
         assert all(one.before == one.after for one in deltas)
 
-    def test_audits_of_different_efforts_are_not_comparable(self):
+    def test_audits_of_different_efforts_are_not_comparable(self, run_once):
+        (few, _), (whole, _) = run_once(3_000), run_once(None)
         with pytest.raises(NotComparable, match=r"effort|depth"):
-            st.compare(run(Counting(), 3_000), run(Counting(), None))
+            st.compare(few, whole)
 
     def test_the_settings_repeat_the_plan(self, tmp_path):
         spec = "tests.api.test_planning:SHARED"

@@ -13,7 +13,7 @@ from shaketable.executors.base import Job, RemoteSpec, SerialExecutor
 from shaketable.executors.device import DeviceSettings
 from shaketable.executors.processes import ProcessExecutor
 from tests.rankers.neural import tiny
-from tests.scoring.handing_out import experiment
+from tests.scoring.handing_out import experiment, read_device_settings
 from tests.toys import slates
 
 torch = pytest.importorskip("torch")
@@ -70,18 +70,14 @@ def test_a_gpu_that_is_not_there_is_refused_in_a_sentence(opened):
 def test_workers_get_the_device_settings_and_give_equal_scores(tmp_path):
     hands = make_executor(jobs=2, dtype="float16", batch_tokens=77)
     assert isinstance(hands, ProcessExecutor)
-    told = hands.submit(Job(chosen_there, None, (), RemoteSpec("sample"))).result()
+    told = hands.submit(Job(read_device_settings, None, (), RemoteSpec("sample"))).result()
     assert told == DeviceSettings("auto", "float16", 77)
     device.set_device_settings(DeviceSettings())
     name = f"hf:{tiny.bert(tmp_path / 'bert')}"
-    here, there = experiment(SerialExecutor(), name), experiment(hands, name)
+    here, there = experiment(SerialExecutor(), name), experiment(ProcessExecutor(1), name)
     for qid, scores in here.get_run(name).items():
         assert there.get_run(name)[qid] == pytest.approx(scores, abs=1e-6)
     assert here.get_ranker(name).counters == there.get_ranker(name).counters
-
-
-def chosen_there(collection):
-    return device.get_device_settings()
 
 
 @pytest.mark.parametrize("wrong", [{"device": "tpu"}, {"dtype": "int8"}, {"jobs": 0}, {"gpus": 1.0}])

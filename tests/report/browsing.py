@@ -54,6 +54,18 @@ LOW_CONTRAST = """() => {
 }"""
 
 
+def each_scheme(page: Any) -> Iterator[str]:
+    """Show a page in light and in dark colours."""
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        yield scheme
+
+
+def find_low_contrast(page: Any) -> list[str]:
+    """Return the texts of a page that are hard to read, in light or in dark colours."""
+    return [f"{scheme}: {text}" for scheme in each_scheme(page) for text in page.evaluate(LOW_CONTRAST)]
+
+
 @contextmanager
 def opened(browser: Any, path: Path, **context: Any) -> Iterator[Any]:
     """The page in a new window; every request is blocked and, like every error, fails the test."""

@@ -18,17 +18,13 @@ from shaketable.core.errors import BadInput
 from shaketable.report.board import Board, BoardRow
 from shaketable.report.document_lists import compare_lists
 
-from .browsing import CHROMIUM, DESKTOP, FLAGS, LOW_CONTRAST, PHONE, opened, visit_sections
+from .browsing import CHROMIUM, DESKTOP, FLAGS, PHONE, find_low_contrast, opened, visit_sections
 from .samples import HOSTILE
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")]
 TASKS = ("effectiveness", "first-stage", "query-typos(draws=1)")
-SCREENS = pytest.mark.parametrize(
-    ("scheme", "device"),
-    [(scheme, device) for scheme in ("light", "dark") for device in (DESKTOP, PHONE)],
-    ids=["light-desktop", "light-phone", "dark-desktop", "dark-phone"],
-)
+SCREENS = pytest.mark.parametrize("device", [DESKTOP, PHONE], ids=["desktop", "phone"])
 
 
 def long_first(query: str, texts: list[str]) -> list[float]:
@@ -70,12 +66,10 @@ def board_page(folders: tuple[Path, Path]) -> Path:
 
 
 @SCREENS
-def test_a_comparison_can_be_read_on_any_screen(
-    browser: Any, comparison_page: Path, scheme: str, device: dict[str, Any]
-) -> None:
-    with opened(browser, comparison_page, color_scheme=scheme, **device) as page:
+def test_a_comparison_can_be_read_on_any_screen(browser: Any, comparison_page: Path, device: dict[str, Any]) -> None:
+    with opened(browser, comparison_page, **device) as page:
         for address in visit_sections(page):
-            assert page.evaluate(LOW_CONTRAST) == [], address
+            assert find_low_contrast(page) == [], address
             assert page.evaluate("document.documentElement.scrollWidth") <= device["viewport"]["width"], address
             assert page.evaluate("document.querySelector('main').offsetHeight") <= 6_000, address
 
@@ -101,9 +95,9 @@ def test_a_comparison_shows_scorecards_changes_and_lists(
 
 
 @SCREENS
-def test_a_board_can_be_read_on_any_screen(browser: Any, board_page: Path, scheme: str, device: dict[str, Any]) -> None:
-    with opened(browser, board_page, color_scheme=scheme, **device) as page:
-        assert page.evaluate(LOW_CONTRAST) == []
+def test_a_board_can_be_read_on_any_screen(browser: Any, board_page: Path, device: dict[str, Any]) -> None:
+    with opened(browser, board_page, **device) as page:
+        assert find_low_contrast(page) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= device["viewport"]["width"]
 
 

@@ -16,6 +16,7 @@ from shaketable.api.ranker_names import build_models
 from shaketable.core.documents import Run
 from shaketable.datasets.load import load
 from shaketable.executors.base import Executor, SerialExecutor
+from shaketable.executors.device import DeviceSettings, get_device_settings
 from shaketable.experiment import Experiment
 from shaketable.scoring.engine import ScoringEngine
 from tests import watched
@@ -54,6 +55,11 @@ def experiment(executor: Executor, *rankers: str, **more: Any) -> Experiment:
         depth=20,
         limit=6,
     )
+
+
+def read_device_settings(collection: None) -> DeviceSettings:
+    """Return the settings of the process; this module imports no torch, which takes a worker seconds."""
+    return get_device_settings()
 
 
 def rank_in_folds(executor: Executor, folder: Path) -> Run:
