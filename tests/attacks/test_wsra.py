@@ -110,20 +110,24 @@ def test_a_black_box_is_given_neither_scores_nor_nets(experiment):
         assert sorted(run[qid], key=lambda d: -run[qid][d])[:1] == list(places)[:1]
 
 
-def test_the_surrogate_learns_the_order_and_is_learned_once(experiment):
-    known = build_attacker_knowledge(experiment, "bm25", list(experiment.texts))
-    found = train_surrogate(known, "knrm(steps=150)", ImitationSource())
+@pytest.fixture(scope="module")
+def known_of_bm25(experiment):
+    return build_attacker_knowledge(experiment, "bm25", list(experiment.texts))
+
+
+def test_the_surrogate_learns_the_order_and_is_learned_once(known_of_bm25):
+    known = known_of_bm25
+    found = train_surrogate(known, "knrm(steps=60)", ImitationSource())
     untrained = train_surrogate(known, "knrm(steps=1)", ImitationSource())
     assert found.agreement > untrained.agreement
-    assert train_surrogate(known, "knrm(steps=150)", ImitationSource()) is found
+    assert train_surrogate(known, "knrm(steps=60)", ImitationSource()) is found
     assert found.pair_count == sum(map(len, known.collect_target_rankings().candidates.values()))
     with pytest.raises(BadInput, match="bm25 learns from judgements alone"):
         train_surrogate(known, "bm25", ImitationSource())
 
 
-def test_pairs_within_the_first_places_are_another_way_to_learn(experiment):
-    known = build_attacker_knowledge(experiment, "bm25", list(experiment.texts))
-    assert train_surrogate(known, "knrm(steps=150)", ImitationSource(29, pairs=True)).agreement > 0.3
+def test_pairs_within_the_first_places_are_another_way_to_learn(known_of_bm25):
+    assert train_surrogate(known_of_bm25, "knrm(steps=150)", ImitationSource(29, pairs=True)).agreement > 0.3
 
 
 def test_settings_of_both_papers_on_vectors_of_a_file(experiment, known, tmp_path):

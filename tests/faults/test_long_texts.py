@@ -41,7 +41,7 @@ def make_words(count: int, rng: random.Random) -> list[str]:
 
 @pytest.fixture(scope="module")
 def long_texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A collection of 40 short documents and three of 500,000 characters: words, one word, and one endless sentence."""
+    """A collection of 40 short documents and three long ones: words, one word, and one endless sentence."""
     folder = tmp_path_factory.mktemp("long")
     rng = random.Random(3)
     words = make_words(LONG_CHARS // 5, rng)

@@ -128,7 +128,7 @@ def open_pretrained(kind: str, folder: Path) -> Net:
 
 
 SMALL = ["dssm", "drmm", "knrm", "conv_knrm", "duet", "duet on trigrams"]
-LARGE = {"bert": (100, 0.005), "colbert": (100, 0.005), "epic": (100, 0.005), "monot5": (300, 0.003)}
+LARGE = {"bert": (60, 0.005), "colbert": (60, 0.005), "epic": (60, 0.005), "monot5": (300, 0.003)}
 """Those that begin with a checkpoint: their steps and rates."""
 
 
