@@ -4,9 +4,9 @@ A script has one `PAGE`. Its `measure` returns the rows of the page, which may t
 docs/evidence/rows. Its `compose` turns stored rows into text at once, claims and verdicts included. Its guards compute
 single rows again.
 
-    python -m evidence.query_attack             measure, store the rows and write the page
-    python -m evidence.query_attack --render    write the page again from the stored rows
-    python -m evidence.query_attack --check     compare page and rows, and compute the rows of all guards again
+    python -m evidence.query_typos             measure, store the rows and write the page
+    python -m evidence.query_typos --render    write the page again from the stored rows
+    python -m evidence.query_typos --check     compare page and rows, and compute the rows of all guards again
 
 If the code can no longer make the rows, write the reason under "stale" in their file: the page then shows it.
 

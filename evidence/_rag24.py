@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from evidence import DATA
 from shaketable.core.home import home_folder
-from shaketable.core.protocols import Learner
+from shaketable.core.protocols import Learner, Model
 from shaketable.core.registries import LEARNERS, RANKERS
 from shaketable.datasets.load import load
+from shaketable.datasets.splits import split_held_out
 from shaketable.experiment import Experiment
 from shaketable.scoring.engine import ScoringEngine
 from shaketable.scoring.store import Store
@@ -26,6 +27,9 @@ ENCODERS = {
 }
 """Encoders on MiniLM with 60 steps of training."""
 TREES = {"lambdamart": "lambdamart(trees=300, leaves=8, min_docs=20)", "lgbm": "lgbm(trees=300, leaves=8, min_docs=20)"}
+LEXICAL = ("bm25", "ql", "rm3")
+LTR = {"prank": "prank", "ranksvm": "ranksvm", "lambdamart": TREES["lambdamart"]}
+NETS = ("dssm", "drmm", "knrm", "duet")
 DEPTH = 30
 """Documents of BM25's list that encoders and trees are trained on."""
 
@@ -44,3 +48,10 @@ def open_rag24(*models: str) -> Experiment:
     return Experiment(
         load(DATA / "collections" / "rag24"), {m: RANKERS.build(m) for m in models}, ScoringEngine(store), split="test"
     )
+
+
+def learned(experiment: Experiment) -> dict[str, Model]:
+    """Return rankers that learned from the train queries of rag24, each with the first seed."""
+    train, valid = split_held_out(experiment.collection.splits["train"], experiment.seed)
+    models: dict[str, Model] = {name: experiment.fit(text, train, valid=valid) for name, text in LTR.items()}
+    return models | {name: experiment.fit(net(name), "train") for name in NETS}

@@ -16,8 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evidence import DATA, Guard, Page, Rows, need_data, prose, read_number, table
-from evidence._rag24 import open_rag24
-from evidence.query_attack import LEXICAL, LTR, NETS, learned
+from evidence._rag24 import LEXICAL, LTR, NETS, learned, open_rag24
 from shaketable.core.home import home_folder
 from shaketable.core.registries import RANKERS
 from shaketable.datasets.load import load

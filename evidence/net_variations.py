@@ -1,6 +1,6 @@
 """Query variations on rag24 with learned rankers (paper 004): each re-ranks what BM25 finds for the original query.
 
-make evidence PAGE=net-variations        (ten minutes on two cores where query-attack.md was made before, else an hour)
+make evidence PAGE=net-variations        (an hour on two cores)
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from dataclasses import replace
 import pandas as pd
 
 from evidence import Guard, Page, Rows, need_data, prose, table
-from evidence._rag24 import open_rag24
-from evidence.query_attack import learned
+from evidence._rag24 import learned, open_rag24
 from evidence.query_variation import short, transforms
 from shaketable.experiment import Experiment
 from shaketable.tasks.query_variation import QueryVariation
@@ -101,8 +100,8 @@ def compose(found: Rows) -> list[str]:
     return [
         prose(f"""nDCG@10 of {found["queries"]} test queries, and what one variation of each by each method
         changes, where every ranker re-ranks BM25's top 100 of the original query (paper 004's re-rankers). `*`:
-        paired t-test, p < 0.05 after Holm's correction over methods and rankers. The learned rankers are those of
-        query-attack.md: one seed, 215 queries; dense is MiniLM as it comes. conv_knrm, bert and colbert are
+        paired t-test, p < 0.05 after Holm's correction over methods and rankers. The learned rankers have
+        one seed and 215 train queries; dense is MiniLM as it comes. conv_knrm, bert and colbert are
         left out for the time that they take."""),
         table(("ranker", "the original queries"), found["originals"]),
         table(("category", "method", *names, "queries"), found["methods"]),
