@@ -261,8 +261,8 @@ def describe_fusion(found: Rows) -> str:
     return f"""RRF fuses lists of {LIST_LENGTH} documents: the {DEPTH} that were re-ranked, then the others that BM25
     found. This was decided after a first look at dl19, where RRF of {DEPTH} documents alone was no better than one
     variation for re-rankers, because RRF of so short lists is close to a vote. Read the verdict on 004-fusion-helps
-    with that in mind: RRF is significantly better than one variation for {long} of {len(rows)} re-rankers of a collection,
-    and for {short} with lists of {DEPTH} documents; the folded tables have both."""
+    with that in mind: RRF is significantly better than one variation for {long} of {len(rows)} re-rankers of a
+    collection, and for {short} with lists of {DEPTH} documents; the folded tables have both."""
 
 
 def describe_own(found: Rows) -> str:
