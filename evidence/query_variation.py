@@ -371,9 +371,9 @@ PAGE = Page(
     compose,
     (
         Guard("dl19", "the row of rm3 on dl19", lambda: find_row("dl19", "rm3")),
-        Guard("dl19", "the row of bge-small on dl19", lambda: find_row("dl19", "bge-small")),
         Guard("validity", "the row of our labels of swaps without an encoder", judge_swaps),
         Guard("dl19", "the row of minilm-l12 on dl19", lambda: find_row("dl19", "minilm-l12"), slow=True),
+        Guard("dl19", "the row of bge-small on dl19", lambda: find_row("dl19", "bge-small"), slow=True),
     ),
 )
 
