@@ -43,6 +43,16 @@ def measure_statistic_difference(
     return Measurement(claim, ranker, collection, value, low, high, len(first), training)
 
 
+def measure_relative_change(
+    claim: str, ranker: str, collection: str, change: Values, before: Values, training: str = ""
+) -> Measurement:
+    """Return the mean change in per cent of the mean before; both means come from the same resample of queries."""
+    drawn = draw_topics(len(change))
+    value = float(100 * change.sum() / before.sum())
+    ends = bound(value, 100 * change[drawn].sum(axis=1) / before[drawn].sum(axis=1))
+    return Measurement(claim, ranker, collection, value, *ends, len(change), training)
+
+
 def measure_share_difference(
     claim: str, ranker: str, collection: str, first: Values, second: Values, training: str = ""
 ) -> Measurement:

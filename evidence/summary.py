@@ -179,8 +179,9 @@ def render() -> str:
         measurements hold, and is refuted if one of them is; a claim about one family of rankers is measured on
         rankers of that family only. A claim without a measurement with an interval is not tested. Means alone decide
         nothing. One interval was chosen after a first look, which made 001-relevance-bm25 hold
-        ([behaviour](behaviour.md)). minilm-l12 and bge-small compute in int8, which can change the order of lists
-        ([rankers](rankers.md))."""),
+        ([behaviour](behaviour.md)), and so was the length of fused lists, on which 004-fusion-helps depends
+        ([query-variation](query-variation.md)). minilm-l12 and bge-small compute in int8, which can change the order
+        of lists ([rankers](rankers.md))."""),
         prose("""An inconclusive measurement says about how many queries would decide it if its estimate stays the same:
         n (w / |estimate - bound|)², where w is the distance from the estimate to the end of its interval on the side of
         the bound, 1.96 standard errors. If the estimate equals the bound, no number of queries decides."""),

@@ -10,7 +10,6 @@ from importlib import import_module
 
 import pytest
 from evidence import DATA, FOLDER, ROOT, Guard, Page, Stored, as_json, dump_rows, prose, summary, table
-from evidence.dl19_variations import fusion_claims
 
 COMMIT_LINE = re.compile(r"Written at commit `([0-9a-f]{7,40})`; names of tasks and options may have changed since.")
 SCRIPTS = sorted({path.stem for path in (ROOT / "evidence").glob("[a-z]*.py")} - {"summary"})
@@ -143,17 +142,3 @@ def test_rows_are_stored_one_a_line():
     text = dump_rows(Stored("0123abc", {"scores": [["a", "ü|"], ["b", ""]], "none": []}))
     assert '   ["a", "ü|"],\n   ["b", ""]\n' in text
     assert as_json({"x": (1, (2,))}) == {"x": [1, [2]]}
-
-
-def test_a_gain_is_not_a_cost_of_three_per_cent():
-    rows = {
-        "table 7": [["the original", "0.50"], ["best query", "0.58"], ["RRF, all", "0.512"]],
-        "drops": [["bm25", "0.50", "-10.9"]],
-        "fusions": 10,
-        "gaining fusions": 0,
-    }
-    verdicts = {claim: verdict for claim, _, verdict in fusion_claims(rows)}
-    assert verdicts["fusing all variations costs 3 %"] == "does not hold"
-    assert verdicts["it costs less than a single variation does"] == "holds"
-    rows["table 7"][2][1] = "0.485"
-    assert {claim: verdict for claim, _, verdict in fusion_claims(rows)}["fusing all variations costs 3 %"] == "holds"

@@ -388,8 +388,8 @@ class QueryVariation:
         notes.append(MOVEMENT_EXPLANATION)
         if not self.variations:
             notes.append(
-                "Rules decide whether a variation is valid; docs/evidence/validity.md compares them with people's "
-                "judgements."
+                "Rules decide whether a variation is valid; docs/evidence/query-variation.md compares them with "
+                "people's judgements."
             )
         if not {PIPELINE, RERANKER} <= set(self.settings):
             added = "".join(f" and in the setting {name}" for name in self.settings if name != VERDICT)

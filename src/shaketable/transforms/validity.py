@@ -2,7 +2,7 @@
 
 The rules approximate human judgement. Misspellings and orderings are valid by construction, as in paper 004. The
 thresholds of the other categories were fitted to that paper's labels for ANTIQUE and to our own labels, and tested on
-TREC DL 2019 and on further labels of our own (`evidence/validity.py`). A verdict depends only on the case and on the
+TREC DL 2019 and on further labels of our own (`evidence/_validity.py`). A verdict depends only on the case and on the
 evidence given to `Validity`. `rankers.similarity.build_validity_judge` collects all evidence available on this machine
 and in a collection.
 """
