@@ -404,10 +404,10 @@ def test_prompts_are_json_whatever_is_in_a_text():
 )
 def test_a_real_model_answers():
     """SmolLM2 behind llama.cpp: log-probabilities come, and each way to ask ends with a ranking."""
-    from evidence.llm import small_server
+    from evidence.llm import serve_smollm2
 
     few = Slate(SLATE.query, SLATE.docs[:4])
-    with small_server() as url:
+    with serve_smollm2() as url:
         sure = LLM(url, method="pointwise").open(NOWHERE)
         scores = sure.score([few])[0]
         assert np.isfinite(scores).all()
