@@ -41,6 +41,8 @@ LEARNING_TO_RANK = {
     "lambdamart": "lambdamart(trees=300, leaves=8, min_docs=20)",
 }
 PRE_TRAINED = ("minilm-l12", "bge-small", "minilm-l6")
+FLOAT32 = "minilm-l12 in float32"
+"""The same weights as minilm-l12, computed in float32 instead of int8."""
 VECTORS = DATA / "vectors" / "glove.6B.50d.60k.txt.gz"
 WORDS = f"vectors={str(VECTORS)!r}, frozen=False, query_length=20, text_length=150"
 """Word vectors that are trained too, and how much a net reads."""
@@ -119,6 +121,7 @@ def build_model(name: str) -> Model:
     specs = {
         "minilm-l12": lambda: f"onnx({find_weights(MINILM_L12)!r}, max_length={PIECES})",
         "bge-small": lambda: f"onnx({find_weights(BGE_SMALL)!r}, max_length={PIECES})",
+        FLOAT32: lambda: f"hf({find_weights(MINILM_L12)!r}, max_length={PIECES})",
         "minilm-l6": lambda: f"dense(max_length={PIECES})",
     }
     model: Model = registries.RANKERS.build(specs[name]() if name in specs else name)
