@@ -241,6 +241,7 @@ def test_a_built_task_runs_or_gives_a_reason(experiment, name, field):
         "query_variation": {"transforms": ("drop_letter",)},
         "fusion": {"transforms": ("drop_letter",)},
         "document_attack": {"targets": 1, "any_grade": True, "detectors": ("glyphs",)},
+        "probes": {"max_documents": 4},
     }
     for _, task in build_invalid(TASKS, name, field):
         more = {key: value for key, value in quick.get(name, {}).items() if key != field}
