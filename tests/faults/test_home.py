@@ -129,21 +129,24 @@ def can_mount(home: Path) -> bool:
         return False
 
 
-def test_a_home_that_is_mounted_read_only(shaketable, tmp_path, home):
+def test_a_home_that_is_mounted_read_only(tmp_path, home, monkeypatch):
     """A home with scores, which are used, and an empty home."""
+    monkeypatch.chdir(tmp_path)
     homes = (home, tmp_path / "empty")
     for each in homes:
         each.mkdir()
     if not can_mount(home):
         pytest.skip("mounting needs a privileged user on Linux")
     collection(tmp_path / "trees")
-    assert shaketable(*AUDIT, "--out", "expected").code == 0
+    # in a process of its own: a store that is still open has files beside it, with which it can be read
+    assert run_read_only((), sys.executable, "-c", AUDITS, str(home)).returncode == 0
+    (tmp_path / "out home").rename(tmp_path / "expected")
     before = read_files(*homes)
     ended = run_read_only(homes, sys.executable, "-c", AUDITS, *map(str, homes))
     assert ended.returncode == 0, ended.stderr
     assert read_files(*homes) == before
     for each in homes:
-        assert f"the cache {each / 'scores.sqlite'} cannot be written (" in ended.stdout
+        assert f"the cache {each / 'scores.sqlite'} cannot be written (" in " ".join(ended.stdout.split())
         out = tmp_path / f"out {each.name}"
         assert findings(out) == findings(tmp_path / "expected")
         spent = json.loads((out / "results.json").read_text())["provenance"]["spent"]
