@@ -126,9 +126,11 @@ class _Dry:
 
 
 def make_fake_score(query: str, text: str) -> float:
-    """Return a score that depends only on query and text.
+    """Return a score from 0 to 1 that depends only on query and text.
 
     >>> make_fake_score("oak", "an oak") == make_fake_score("oak", "an oak") != make_fake_score("oak", "an ash")
+    True
+    >>> 0.5 < max(make_fake_score("oak", str(number)) for number in range(20)) < 1
     True
     """
     return make_item_rng(0, "plan", query, text).random_bits() / 2**64
