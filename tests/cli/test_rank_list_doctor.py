@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from importlib.metadata import version
 from pathlib import Path
 
@@ -85,6 +86,7 @@ def test_doctor_on_a_good_collection(shaketable, folder):
 def test_doctor_counts_a_collection(shaketable, folder):
     """The numbers of paper 000's Table 1, on the screen and as JSON."""
     ended = shaketable("doctor", folder, "--json", "out.json")
+    assert re.match(r"queries +3\n", ended.out), "the first line has no indent and no header above it"
     assert "words in a document, on average" in ended.out
     counted = json.loads(Path("out.json").read_text())["statistics"]
     assert counted == {
