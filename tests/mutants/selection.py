@@ -6,7 +6,7 @@ import ast
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -139,13 +139,14 @@ class TestMap:
         module = name_module(Path(mutant.path).relative_to(SOURCE))
         stem = module.rpartition(".")[2].strip("_")
         covering = list(self.by_function.get(mutant.place, []))
+        callers = {test.name for test in covering}
         if len(covering) < FEW_TESTS:
             covering += self._list_module_tests([module])
         if not covering or mutant.place == module:
             covering += self._list_module_tests(self.importers[module])
         own = [f"/test_{stem}.py", *([DEFAULTS_FILE] if mutant.operator == "default" else [])]
         covering += [test for test in self.tests if test.file.endswith(tuple(own))]
-        return _take_within(covering, stem, self.max_seconds)
+        return _take_within(covering, callers, stem, self.max_seconds)
 
     def _list_module_tests(self, modules: Iterable[str]) -> list[RecordedTest]:
         prefixes = tuple(f"{module}." for module in modules)
@@ -153,16 +154,23 @@ class TestMap:
         return list({test.name: test for test in found}.values())
 
 
-def _take_within(covering: list[RecordedTest], stem: str, max_seconds: float) -> tuple[list[str], float]:
-    """Take tests from all files in turn, quick ones first, until the time is used up."""
+def _take_within(
+    covering: list[RecordedTest], callers: Set[str], stem: str, max_seconds: float
+) -> tuple[list[str], float]:
+    """Take tests from all files in turn until the time is used up; those that call the function come first."""
     by_file: dict[str, list[RecordedTest]] = defaultdict(list)
-    for test in sorted({test.name: test for test in covering}.values(), key=lambda test: (test.seconds, test.name)):
+    ordered = sorted(
+        {test.name: test for test in covering}.values(),
+        key=lambda test: (test.name not in callers, test.seconds, test.name),
+    )
+    for test in ordered:
         by_file[test.file].append(test)
     ranked = []
     for file, tests in by_file.items():
         own = stem in file
         ranked += [
-            (number // 8 if own else number, not own, test.seconds, test.name) for number, test in enumerate(tests)
+            (test.name not in callers, number // 8 if own else number, not own, test.seconds, test.name)
+            for number, test in enumerate(tests)
         ]
     chosen, seconds = [], 0.0
     for *_, cost, name in sorted(ranked):
