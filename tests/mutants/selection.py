@@ -157,21 +157,18 @@ class TestMap:
 def _take_within(
     covering: list[RecordedTest], callers: Set[str], stem: str, max_seconds: float
 ) -> tuple[list[str], float]:
-    """Take tests from all files in turn until the time is used up; those that call the function come first."""
+    """Take tests until the time is used up: those of the module's own file first, then those that call the function.
+
+    Quick tests come first, and the others are taken from all files in turn.
+    """
     by_file: dict[str, list[RecordedTest]] = defaultdict(list)
-    ordered = sorted(
-        {test.name: test for test in covering}.values(),
-        key=lambda test: (test.name not in callers, test.seconds, test.name),
-    )
-    for test in ordered:
+    for test in sorted({test.name: test for test in covering}.values(), key=lambda test: (test.seconds, test.name)):
         by_file[test.file].append(test)
     ranked = []
     for file, tests in by_file.items():
-        own = stem in file
-        ranked += [
-            (test.name not in callers, number // 8 if own else number, not own, test.seconds, test.name)
-            for number, test in enumerate(tests)
-        ]
+        own = file.endswith(f"/test_{stem}.py")
+        for number, test in enumerate(tests):
+            ranked.append((not own, test.name not in callers, 0 if own else number, test.seconds, test.name))
     chosen, seconds = [], 0.0
     for *_, cost, name in sorted(ranked):
         if chosen and seconds + cost > max_seconds:

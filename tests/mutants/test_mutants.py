@@ -97,7 +97,7 @@ def test_tests_that_call_the_function_are_chosen_and_others_for_constants(tmp_pa
         for name, code in (("own", "def run():\n    return 1\n"), ("kernels", "SIZE = 2\n"))
     )
     own, first, other = "tests/test_own.py::test_six", "tests/test_a.py::test_one", "tests/test_a.py::test_five"
-    assert chosen.select(inside) == ([first, other, own], 8.0), "callers first; the slow test does not fit"
+    assert chosen.select(inside) == ([own, first, other], 8.0), "the slow test does not fit"
     assert set(chosen.select(constant)[0]) == {first, other, "tests/test_b.py::test_three"}
     alone = TestMap([one for one in tests if one.name in (first, "tests/test_b.py::test_three")], tmp_path)
     assert alone.select(inside)[0] == [first, "tests/test_b.py::test_three"], "it may keep its result for later callers"

@@ -262,8 +262,10 @@ class Example:
 def excerpt(text: str, start: int = 0, max_chars: int = MAX_TEXT_CHARS) -> str:
     """Return `max_chars` characters of a text, with "…" where something is left out; short texts stay whole.
 
-    >>> excerpt("one two three", 4, 3), excerpt(excerpt("one two three", 4, 3), max_chars=3)
-    ('…two…', '…two…')
+    >>> excerpt("one two three", max_chars=3), excerpt("one two three", 4, 3)
+    ('one…', '…two…')
+    >>> excerpt(excerpt("one two three", 4, 3), max_chars=3)
+    '…two…'
     """
     if len(text) <= max_chars + len("……"):  # so that an excerpt of an excerpt is the same
         return text
