@@ -181,7 +181,7 @@ def correlate(outcomes: Mapping[str, Outcome], category: str = "") -> tuple[Valu
     """Return the mean of Pearson's r of two rankers' changes: pairs of one class, and pairs of two classes.
 
     The first value is of all queries, and the others of resamples of queries with all their variations. A ranker that
-    no variation changes takes no part.
+    no variation changes takes no part; without a pair the values are NaN.
     """
     varied = next(iter(outcomes.values())).varied
     chosen = varied.select(category)
@@ -194,7 +194,8 @@ def correlate(outcomes: Mapping[str, Outcome], category: str = "") -> tuple[Valu
     r = np.array([correlate_weighted(np.array(list(moved.values())), some) for some in weights])
     pairs = list(list_pairs(list(moved)))
     within, between = ([r[:, i, j] for i, j, same in pairs if same is wanted] for wanted in (True, False))
-    return np.mean(within, axis=0), np.mean(between, axis=0)
+    nothing = np.full((1, len(r)), np.nan)
+    return np.mean(within or nothing, axis=0), np.mean(between or nothing, axis=0)
 
 
 def correlate_weighted(values: Values, weights: Values) -> Values:
