@@ -8,6 +8,7 @@ import pytest
 from shaketable.core.errors import BadInput
 from shaketable.measures.domain_shift import (
     compute_drops,
+    draw_mean_drops,
     drop_matrix,
     mean_drop,
     mean_drop_interval,
@@ -167,6 +168,18 @@ def test_the_interval_is_that_of_a_plain_loop():
     rates = other[picks].mean(axis=1) / own[picks].mean(axis=1) - 1
     assert (low, high) == pytest.approx(np.quantile(rates, [0.0219, 0.9781]), abs=0.02)
     assert low < mean_drop_of_cells(cells) < high
+
+
+def test_draws_of_two_rankers_are_paired():
+    """Two rankers with the same losses differ by nothing in any draw, although each draw is another loss."""
+    rng = np.random.default_rng(3)
+    own, other = rng.random(20), rng.random(20) * 0.8
+    cells = {("a", "a"): own, ("b", "a"): other}
+    first = {key: {str(q): v for q, v in enumerate(values)} for key, values in cells.items()}
+    second = {key: {qid: v / 2 for qid, v in values.items()} for key, values in first.items()}
+    drawn, again = draw_mean_drops(first, draws=50), draw_mean_drops(second, draws=50)
+    assert drawn.std() > 0.01
+    assert drawn == pytest.approx(again)
 
 
 def test_the_interval_covers_the_truth_as_often_as_it_says():

@@ -124,6 +124,21 @@ def test_kinds_have_equal_sizes_and_a_fifth_validates(kinds):
     assert tuned["queries"].tolist() == [20, 20, 20, 40, 20, 40, 20, 40, 20]
 
 
+def test_all_test_queries_of_each_type_can_be_used(kinds):
+    others = [qid for qid in kinds.queries if kinds.collection.queries[qid].type != "brief"]
+    some = replace(kinds, collection=_drop_queries(kinds.collection, others[:9]))
+    tables = QueryTypeShift(rankers=("ql",), test=0).run(some).tables
+    assert sorted(tables["query types"]["test queries"]) == [13, 22, 22]
+    assert set(tables["mean drop"]["queries"]) == {len(some.queries)} == {57}
+    with pytest.raises(BadInput, match="6 or more, or None"):
+        QueryTypeShift(train=0)
+
+
+def _drop_queries(collection, qids):
+    left = {name: [qid for qid in some if qid not in set(qids)] for name, some in collection.splits.items()}
+    return replace(collection, splits=left)
+
+
 def test_all_others_are_the_union_and_cut_to_one_kind(kinds):
     task = QueryTypeShift(rankers=("ql",))
     known = task._sample_types(kinds, task._group_by_type(kinds))

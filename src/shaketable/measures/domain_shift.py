@@ -118,11 +118,26 @@ def mean_drop_interval(
 ) -> tuple[float, float]:
     """Return a bootstrap interval of the mean DR_OOD of all non-reference cells, as shares.
 
-    The queries of each test domain are resampled together for all its cells and its reference, to keep them paired.
-    The tails are those of `significance.bootstrap_interval` for the test domain with the fewest queries. A draw has no
-    drop where a reference is zero. The interval is NaN if it is undefined.
+    The tails are those of `significance.bootstrap_interval` for the test domain with the fewest queries. The interval
+    is NaN if it is undefined.
     """
-    total, counted, fewest = np.zeros(draws), np.zeros(draws), 0
+    drawn = draw_mean_drops(cells, seed, draws)
+    known = drawn[~np.isnan(drawn)]
+    if not known.size:
+        return float("nan"), float("nan")
+    tail = interval_tail_share(min(len(values) for values in cells.values()), level)
+    low, high = np.quantile(known, [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def draw_mean_drops(cells: Cells, seed: int = 0, draws: int = BOOTSTRAP_DRAWS) -> Values:
+    """Return the mean DR_OOD of all non-reference cells in each bootstrap draw, as shares; NaN where it is undefined.
+
+    The queries of each test domain are resampled together for all its cells and its reference, to keep them paired.
+    Rankers with the same queries get the same draws, so the draws of two rankers are paired too. A draw has no drop
+    where a reference is zero.
+    """
+    total, counted = np.zeros(draws), np.zeros(draws)
     for test in dict.fromkeys(test for train, test in cells if train != test):
         own = _require_reference(cells, test)
         others = [values for (train, at), values in cells.items() if at == test and train != test]
@@ -134,12 +149,7 @@ def mean_drop_interval(
         known = means[:, 0] > 0
         total[known] += ((means[known, 1:] - means[known, :1]) / means[known, :1]).sum(axis=1)
         counted[known] += len(others)
-        fewest = min(fewest or len(qids), len(qids))
-    if not counted.any():
-        return float("nan"), float("nan")
-    tail = interval_tail_share(fewest, level)
-    low, high = np.quantile(total[counted > 0] / counted[counted > 0], [tail, 1 - tail])
-    return float(low), float(high)
+    return np.divide(total, counted, out=np.full(draws, np.nan), where=counted > 0)
 
 
 def _require_reference(cells: Cells, test: str) -> PerQuery:

@@ -61,7 +61,7 @@ class QueryTypeShift:
     measure      the effectiveness measure
     query_types  the query types; by default all types of the queries
     train        training queries of each type, a fifth of them for validation; None is the most that all types have
-    test         test queries of each type; None is the most that all types have
+    test         test queries of each type; None is the most that all types have, 0 is all that each type has
     folds        0: train on the split train, test on the evaluated queries. k: test on all queries, with k-fold
                  cross-validation for the queries of a model's own type
 
@@ -86,12 +86,12 @@ class QueryTypeShift:
     def __post_init__(self) -> None:
         check_settings("query_type_shift", self.rankers, self.measure, self.folds, 0)
         for name in ("train", "test"):
-            size = getattr(self, name)
+            size, all_of_each = getattr(self, name), name == "test"
             check_parameter(
                 "query_type_shift",
-                size is None or size >= MIN_QUERIES[name],
+                size is None or size >= MIN_QUERIES[name] or (size == 0 and all_of_each),
                 name,
-                f"{MIN_QUERIES[name]} or more, or None",
+                f"{MIN_QUERIES[name]} or more, or None{', or 0' if all_of_each else ''}",
                 size,
             )
         fine = not (self.folds and self.test)
@@ -166,7 +166,7 @@ class QueryTypeShift:
         }
 
     def _sample_types(self, experiment: Experiment, known: Mapping[str, QueryTypeSplit]) -> list[QueryTypeSplit]:
-        """Draw the same number of training and test queries of each type."""
+        """Draw the same number of training queries of each type, and of test queries unless all are asked for."""
         drawn: dict[str, dict[str, tuple[str, ...]]] = {name: {} for name in known}
         for side, doing in (("train", "learn from"), ("test", "test on")):
             sizes = {name: len(getattr(query_type, side)) for name, query_type in known.items()}
@@ -183,7 +183,7 @@ class QueryTypeShift:
                 )
             for name, query_type in known.items():
                 qids = getattr(query_type, side)
-                chosen = set(shuffle_queries(qids, experiment.seed, f"{side} of a kind")[:size])
+                chosen = set(shuffle_queries(qids, experiment.seed, f"{side} of a kind")[: size or None])
                 drawn[name][side] = tuple(qid for qid in qids if qid in chosen)
         if self.folds:  # cross-validation trains and tests on the same queries
             return [QueryTypeSplit(name, parts["train"], parts["train"]) for name, parts in drawn.items()]
@@ -255,8 +255,10 @@ class QueryTypeShift:
             )
         else:
             where = "Rankers were trained on the splits train and validation, and tested on the queries of the audit."
+        tested = sorted({len(query_type.test) for query_type in query_types})
+        many = f"{tested[0]}" if len(tested) == 1 else f"{tested[0]} to {tested[-1]}"
         return [
-            f"{where} Each query type has {size}, and {len(query_types[0].test)} to test on, drawn at random.",
+            f"{where} Each query type has {size}, and {many} to test on, drawn at random.",
             (
                 f"'{ALL_OTHER_TYPES}' was trained on all query types but the one that it is tested on, with "
                 f"{len(query_types) - 1} times as many queries. '{ALL_OTHER_TYPES_CUT}' was trained on the same types, "
