@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shaketable.report import format_cell
-from shaketable.report.charts.plot import MAX_LABELLED_POINTS, Plot, add_hints, make_chart
+from shaketable.report.charts.plot import MAX_LABELLED_POINTS, Plot, add_hints, make_chart, make_constant
 from shaketable.report.colours import GAIN_COLOR, LOSS_COLOR, NEUTRAL_COLOR, PALETTE
 from shaketable.report.layout import (
     CHART_WIDTH_PX,
@@ -101,7 +101,7 @@ def draw_scatter(plot: Plot) -> Any:
     alone = names is not None and names.is_unique
     few = len(plot.series) <= len(PALETTE)
     legend = alt.Legend() if "label" in frame or not alone else None
-    color = plot.encode_color(legend) if few else alt.ColorValue(PALETTE[0])
+    color = plot.encode_color(legend) if few else make_constant(alt.ColorValue, PALETTE[0])
     y = plot.encode_y_axis(domain=up, nice=False)
     layers = []
     if "join" in frame:
@@ -134,7 +134,11 @@ def draw_scatter(plot: Plot) -> Any:
         positions = position_labels(list(zip(lefts, tops, strict=True)), list(names))
         for text, (left, top, align) in zip(names, positions, strict=True):
             name = make_chart([{"text": text}]).mark_text(align=align, baseline="middle", limit=170, aria=False)
-            layers.append(name.encode(x=alt.XValue(left), y=alt.YValue(top), text=alt.Text("text:N")))
+            layers.append(
+                name.encode(
+                    x=make_constant(alt.XValue, left), y=make_constant(alt.YValue, top), text=alt.Text("text:N")
+                )
+            )
     return alt.layer(*layers).properties(width=CHART_WIDTH_PX, height=height)
 
 
@@ -186,7 +190,9 @@ def draw_slope(plot: Plot) -> Any:
             head = make_chart([{"text": plot.names[role]}]).mark_text(
                 align=align, dy=-12, limit=width // 2 - 4, aria=False
             )
-            layers.append(head.encode(x=alt.XValue(left), y=alt.YValue(0), text=alt.Text("text:N")))
+            layers.append(
+                head.encode(x=make_constant(alt.XValue, left), y=make_constant(alt.YValue, 0), text=alt.Text("text:N"))
+            )
         below: dict[str, Any] = {"subtitle": counts} if facet else {}
         title = alt.TitleParams(format_cell(facet, 30) if facet else counts, fontWeight="bold", offset=8, **below)
         panels.append(alt.layer(*layers).properties(width=width, height=height, title=title))

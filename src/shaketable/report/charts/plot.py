@@ -68,7 +68,7 @@ class Plot:
         import altair as alt
 
         if not self.series:
-            return alt.ColorValue(PALETTE[0])
+            return make_constant(alt.ColorValue, PALETTE[0])
         scale = alt.Scale(domain=self.series, range=[self.colors[name] for name in self.series])
         return alt.Color("color:N", scale=scale, legend=legend, title=None)
 
@@ -103,6 +103,11 @@ def make_chart(rows: Sequence[Mapping[Any, Any]]) -> Any:
     import altair as alt
 
     return alt.Chart(alt.InlineData(values=tuple(rows)))  # Altair copies lists each time that a chart is changed
+
+
+def make_constant(channel: Any, value: object) -> Any:
+    """Return a channel, such as `alt.XValue`, with one value for all marks; Altair's own classes have no types."""
+    return channel(value)
 
 
 def add_hints(chart: Any) -> Any:
