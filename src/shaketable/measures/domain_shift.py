@@ -149,7 +149,9 @@ def draw_mean_drops(cells: Cells, seed: int = 0, draws: int = BOOTSTRAP_DRAWS) -
         known = means[:, 0] > 0
         total[known] += ((means[known, 1:] - means[known, :1]) / means[known, :1]).sum(axis=1)
         counted[known] += len(others)
-    return np.divide(total, counted, out=np.full(draws, np.nan), where=counted > 0)
+    drops = np.full(draws, np.nan)
+    np.divide(total, counted, out=drops, where=counted > 0)
+    return drops
 
 
 def _require_reference(cells: Cells, test: str) -> PerQuery:
