@@ -34,11 +34,9 @@ from evidence._rankers import (
 from evidence._verdicts import HOLDS, INCONCLUSIVE, REFUTED, Measurement, join_verdicts, judge
 from evidence.summary import tabulate_claims
 from shaketable.core.protocols import Model
-from shaketable.core.registries import LEARNERS
 from shaketable.core.results import Figure
 from shaketable.core.seeding import make_numpy_rng
 from shaketable.datasets.splits import make_folds
-from shaketable.defences.training import plan_defended_training
 from shaketable.experiment import Experiment
 from shaketable.files.atomic import atomic_write
 from shaketable.measures.effectiveness import score_table
@@ -83,11 +81,6 @@ PAPER = {
     "minilm-l12": (-27.6, -50.8, -31.0),
 }
 """Tables 8 and 9: the drop of MRR@100 on MS MARCO in per cent; BERT's beside minilm-l12."""
-TYPO_STEPS = 100
-TYPO_LEARNER = f"dense(steps={TYPO_STEPS}, lists=4, size=4, every={TYPO_STEPS}, max_length=64, lr=5e-5, last=True)"
-STANDARD = "standard training"
-TYPO_TRAININGS = {"typos in place": "typos(teach=False)", "self-teaching": "typos(temperature=0.05)"}
-"""Scores of minilm-l6 are cosines: without the temperature, all orders are nearly alike and teach nothing."""
 FIGURE = FOLDER / "query-typos-drops.svg"
 CHANGE = f"change of {MEASURE}, %"
 HEAD = ("ranker", MEASURE, *(f"{one}, %" for one in ATTACKS))
@@ -205,26 +198,6 @@ def score_random_orders(collection: str) -> str:
     return f"{score_table(MEASURE, experiment.qrels, runs).values.mean():.3f}"
 
 
-def train_on_typos() -> list[list[str]]:
-    """Return the rows of minilm-l6 after standard training and two trainings with typos, and their differences."""
-    experiment, learner = open_collection("rag24"), LEARNERS.build(TYPO_LEARNER)
-    models: dict[str, Model] = {STANDARD: experiment.fit(learner, "train")}
-    for label, how in TYPO_TRAININGS.items():
-        plan = plan_defended_training(experiment, learner, how, None, "train", None, None, 0, lambda said: None)
-        models[label] = experiment.fit(learner, "train", plan=plan)
-    attacked = open_attacked("rag24")
-    losses = {
-        label: measure_losses(attack_model(attacked, label, model, DRAWS["rag24"])) for label, model in models.items()
-    }
-    rows = [build_row(label, found) for label, found in losses.items()]
-    for label in TYPO_TRAININGS:
-        values = subtract(losses[label][ONE].before, losses[STANDARD][ONE].before)
-        drops = [subtract(losses[label][one].drops, losses[STANDARD][one].drops) for one in ATTACKS]
-        shown = [show_interval(measure_mean(values)), *(show_interval(measure_mean(one), 1) for one in drops)]
-        rows.append([f"{label} - standard", *shown])
-    return rows
-
-
 def draw(found: Rows) -> None:
     """Write the figure of the page from its rows: drops on nfcorpus by ranker and attack."""
     columns = ("ranker", "attack", CHANGE, f"{CHANGE} low", f"{CHANGE} high")
@@ -252,7 +225,6 @@ def measure() -> Rows:
         rows[f"{collection}: random order"] = score_random_orders(collection)
         rows[MEASUREMENTS] += [one.to_row() for one in compare(collection, losses)]
     rows["more candidates"] = [build_row(name, attack(DEEP_COLLECTION, name, DEEP)) for name in DEEP_RANKERS]
-    rows["typo training"] = train_on_typos()
     rows["minutes"] = round((time.monotonic() - started) / 60)
     draw(rows)
     return rows
@@ -360,18 +332,7 @@ def compose(found: Rows) -> list[str]:
                 [[f"{row[0]} (BERT)" if row[0] in PRE_TRAINED else row[0], *row[1:]] for row in published],
             ),
         ),
-        *([fold("Does training on typos help?", describe_training(found))] if found["typo training"] else []),
     ]
-
-
-def describe_training(found: Rows) -> str:
-    """Return the table of trainings with typos, and how to read it."""
-    said = prose(f"""minilm-l6 was fine-tuned on judgements of rag24 for {TYPO_STEPS} steps of four lists with 64 word
-    pieces, which is little, with one seed. Typos in place: in half of the lists, a query with a typo replaces the
-    query. Self-teaching: the order of a list under the query teaches its order under the query with a typo (Zhuang and
-    Zuccon 2021, 2022). The last rows are paired differences from standard training: nDCG@10 on the original queries,
-    and percentage points of the drops, where a number above 0 is a smaller loss.""")
-    return f"{said}\n\n{table(('training', *HEAD[1:]), found['typo training'])}"
 
 
 def describe_nets() -> str:
