@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -16,6 +17,7 @@ from shaketable.executors.base import Job, RemoteSpec, SerialExecutor
 from shaketable.executors.file_sync import bundle_files, localize
 from shaketable.executors.ray import connect_to_ray
 from tests import watched
+from tests.processes import in_a_process
 from tests.scoring.handing_out import (
     check_driver_killed,
     check_nets,
@@ -50,18 +52,11 @@ def test_an_address_that_does_not_answer_is_refused_within_seconds():
 
 
 @pytest.fixture(scope="module")
-def cores():
-    """One cluster of four cores for all tests; files that Ray leaves open at its end are ignored."""
+def cluster():
+    """Two workers; files that Ray leaves open at its end are ignored."""
     ray = pytest.importorskip("ray")
-    make_executor(jobs=4, ray="local")
-    yield 4
+    yield make_executor(jobs=2, ray="local")
     ray.shutdown()
-
-
-@pytest.fixture(scope="module")
-def cluster(cores):
-    """Two workers, of two cores each."""
-    return make_executor(ray="local", cpus=cores // 2)
 
 
 def whereabouts(collection):
@@ -89,16 +84,26 @@ def test_two_workers_give_equal_results_and_one_killed_in_the_middle_changes_not
     assert len(hands(watched.read_scored_pairs()) - {str(os.getpid())}) >= 2
 
 
-def test_one_worker_and_four_give_what_this_process_gives(cores, home):
+AUDIT = """
+import json, sys
+from shaketable import make_executor
+from tests.scoring.handing_out import results
+print(json.dumps(results(make_executor(int(sys.argv[1]), "local"))))
+"""
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_one_worker_and_four_give_what_two_give(count, home):
+    """Ray is one cluster a process, so these have processes of their own."""
+    pytest.importorskip("ray")
     expected = results(SerialExecutor())
     once = pairs(watched.read_scored_pairs())
-    for count in (1, 4):
-        forget(home)
-        workers = make_executor(ray="local", cpus=cores // count)
-        assert workers.max_concurrency == count
-        assert results(workers) == expected
-        assert pairs(watched.read_scored_pairs()) == once
-        assert len(hands(watched.read_scored_pairs()) - {str(os.getpid())}) >= min(count, 2)
+    forget(home)
+    done = in_a_process(AUDIT, count)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == json.loads(json.dumps(expected))
+    assert pairs(watched.read_scored_pairs()) == once
+    assert len(hands(watched.read_scored_pairs())) >= min(count, 2)
 
 
 def test_a_killed_driver_leaves_what_is_done_and_no_worker_behind(cluster, home):
@@ -128,7 +133,7 @@ def test_counts_remarks_and_errors_come_back(cluster, home):
 
 
 def test_what_a_job_needs_bounds_how_many_there_are(cluster):
-    assert make_executor(ray="local", cpus=4).max_concurrency == 1
+    assert make_executor(ray="local", cpus=2).max_concurrency == 1
     with pytest.raises(BadInput, match="fewer than one job needs"):
         _ = make_executor(ray="local", gpus=1).max_concurrency
 
