@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from shaketable.api.vary import vary
 from shaketable.core.errors import BadInput
 from shaketable.core.protocols import TransformContext
 from shaketable.core.seeding import make_item_rng
@@ -141,6 +142,19 @@ def test_the_papers_example_with_the_real_wordnet(shared_data, monkeypatch):
     new = {WordNetSynSwap("random").apply("durable", make_item_rng(seed), TransformContext()) for seed in range(100)}
     assert {"lasting", "long-lasting"} <= new
     assert WordNetSynSwap().apply("durable", make_item_rng(0), TransformContext()) == "lasting"
+
+
+def test_variations_do_not_depend_on_the_folder_of_the_file(tmp_path: Path):
+    queries = {str(number): "medical ships" for number in range(20)}
+    found = []
+    for name in ("one", "two"):
+        path = tmp_path / name / "near.json"
+        path.parent.mkdir()
+        path.write_text(json.dumps({"medical": ["medicinal", "medic", "clinical"], "ships": ["boats", "vessels"]}))
+        swap = WordEmbedSynSwap("random", file=str(path))
+        found.append([one.text for one in vary(queries, swap).variations])
+    assert found[0] == found[1]
+    assert len(set(found[0])) > 2
 
 
 def test_lists_of_neighbours(tmp_path: Path):

@@ -140,6 +140,12 @@ class WordEmbedSynSwap:
         _check_choice("word_embed_syn_swap", self.choice, "nearest")
         check_ranges("word_embed_syn_swap", self, neighbours=(1, 1000), threshold=(-1, 1))
 
+    @property
+    def random_key(self) -> str:
+        """The key of its random numbers, which is the same in whatever folder the file is; "" without a file."""
+        settings = self.choice, self.neighbours, self.threshold, os.path.basename(self.file)
+        return f"word_embed_syn_swap{settings}" if self.file else ""
+
     def apply(self, text: str, rng: ItemRandom, context: TransformContext) -> str | None:
         synonyms = _from_neighbours(self.file, self.neighbours, self.threshold, _read_environment())
         return _swap_synonym(text, rng, synonyms, self.choice == "nearest", NON_STOPWORDS)
