@@ -96,15 +96,20 @@ class _StoredRanker:
 TEACHER = "evidence._rankers:Teacher()"
 NETS = {
     "nfcorpus": {
-        "knrm": f"knrm({WORDS}, steps=1000, every=100, lr=0.003)",
-        "conv_knrm": f"conv_knrm({WORDS}, filters=32, steps=400, every=100)",
+        "knrm": f"knrm({WORDS}, steps=600, every=100, lr=0.003, teacher={TEACHER!r})",
+        "conv_knrm": f"conv_knrm({WORDS}, filters=32, steps=600, every=100, teacher={TEACHER!r})",
     },
     "rag24": {
         "knrm": f"knrm({WORDS}, steps=1000, every=100, lr=0.003, teacher={TEACHER!r})",
         "conv_knrm": f"conv_knrm({WORDS}, filters=32, steps=400, every=100, teacher={TEACHER!r})",
     },
 }
-"""On nfcorpus, nets learn from judgements of 2,590 queries; on rag24, from the scores of the cross-encoder."""
+"""Nets learn from the scores of the cross-encoder.
+
+The judgements of nfcorpus teach them the opposite: most relevant documents share no word with the query and are not
+among BM25's candidates, so that K-NRM learns to prefer texts without words of the query (nDCG@10 .20 on validation
+queries, against .31 with the teacher and .32 of BM25).
+"""
 
 
 @cache

@@ -202,8 +202,7 @@ def describe_nets() -> str:
     named = [name for name in NET_NAMES if any(name in names for names in RANKERS.values())]
     if not named:
         return "Nets (K-NRM, Conv-KNRM) have not been trained yet, so claims about nets are not tested here."
-    return f"""{" and ".join(named)} train their word vectors; on nfcorpus they learn from the judgements of 2,590
-    queries, on rag24 from the scores of minilm-l12."""
+    return f"""{" and ".join(named)} train their word vectors, and learn from the scores of minilm-l12."""
 
 
 def find_row(collection: str, name: str) -> Sequence[str]:
